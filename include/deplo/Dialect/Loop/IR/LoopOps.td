@@ -127,7 +127,7 @@ def Loop_LoadOp : Loop_AccessOp<"load"> {
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref, Variadic<Index>:$indices, AffineMapAttr:$map);
   let results = (outs AnyType:$result);
-  let builders = [OpBuilder<(ins "::mlir::Value":$memref, "::mlir::AffineMap":$map, "::mlir::ValueRange":$operands)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$memref, "::mlir::AffineMap":$map, "::mlir::ValueRange":$indices)>];
 }
 
 def Loop_StoreOp : Loop_AccessOp<"store"> {
@@ -139,10 +139,10 @@ def Loop_StoreOp : Loop_AccessOp<"store"> {
 
     Constraints: C1 to C4 of `loop.load`, for the stored value.
   }];
-  let arguments = (ins AnyType:$value, Arg<AnyMemRef, "", [MemWrite]>:$memref, Variadic<Index>:$operands,
+  let arguments = (ins AnyType:$value, Arg<AnyMemRef, "", [MemWrite]>:$memref, Variadic<Index>:$indices,
                    AffineMapAttr:$map);
   let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$memref, "::mlir::AffineMap":$map,
-                                 "::mlir::ValueRange":$operands)>];
+                                 "::mlir::ValueRange":$indices)>];
 }
 
 def Loop_LaunchOp : Loop_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
