@@ -274,8 +274,17 @@ Coordinates LinearLayout::unpackCoordinates(uint64_t packed) const {
   return coordinates;
 }
 
+uint64_t LinearLayout::applyPacked(uint64_t index) const {
+  uint64_t coordinates = 0;
+  for (uint64_t column : columns) {
+    coordinates ^= index & 1 ? column : 0;
+    index >>= 1;
+  }
+  return coordinates;
+}
+
 Coordinates LinearLayout::apply(const HardwareIndex &index) const {
-  return unpackCoordinates(getMatrix().apply(pack(index)));
+  return unpackCoordinates(applyPacked(pack(index)));
 }
 
 void LinearLayout::print(llvm::raw_ostream &os) const {
