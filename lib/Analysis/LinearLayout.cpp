@@ -578,10 +578,11 @@ ReductionBits LinearLayout::reductionBits(unsigned dim) const {
   for (InputDim input : inputDims) {
     BitMatrix elements(getNumOutputBits(), getPackedBases(input));
     // Sums of the input's bits that stay in their slice.
-    Echelon masks =
+    SmallVector<uint64_t, 16> masks =
         BitMatrix(slices.getNumOutputBits(), slices.getPackedBases(input))
-            .kernel();
-    for (uint64_t mask : llvm::reverse(masks.getValues()))
+            .kernel()
+            .getValues();
+    for (uint64_t mask : llvm::reverse(masks))
       if (reached.insert(elements.apply(mask)))
         result[input].push_back(mask);
   }

@@ -101,8 +101,7 @@ static BankConflicts getPhaseConflicts(ArrayRef<int64_t> byteOffsets,
   int64_t wordsInBank[numSharedMemoryBanks] = {};
   for (int64_t word : words)
     ++wordsInBank[word % numSharedMemoryBanks];
-  int64_t busiest =
-      *std::max_element(std::begin(wordsInBank), std::end(wordsInBank));
+  int64_t busiest = *llvm::max_element(wordsInBank);
   return {busiest, busiest > 0 ? 1 : 0, busiest};
 }
 
