@@ -477,7 +477,8 @@ public:
       return driver.graphInstantiate(&recorded->instance, recorded->graph, 0);
     });
     if (!status.ok()) {
-      driver.graphDestroy(recorded->graph);
+      (void)call("cuGraphDestroy",
+                 [&] { return driver.graphDestroy(recorded->graph); });
       return status;
     }
     return Graph(recorded.release());
