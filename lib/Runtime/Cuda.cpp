@@ -181,6 +181,8 @@ private:
   std::vector<Kernel> kernels;
 };
 
+} // namespace
+
 Status CudaKernels::load(const Package &package, const DeviceInfo &device,
                          int major, int minor) {
   const std::string &target = package.manifest.target;
@@ -343,6 +345,8 @@ Result<CudaKernels::Kernel> CudaKernels::loadKernel(const KernelInfo &info,
 //===----------------------------------------------------------------------===//
 // The device
 //===----------------------------------------------------------------------===//
+
+namespace {
 
 /// What a Graph handle of this device points to.
 struct RecordedGraph {
@@ -579,6 +583,8 @@ private:
   DeviceInfo description;
 };
 
+} // namespace
+
 Result<std::unique_ptr<Device>>
 CudaDevice::open(std::shared_ptr<const Driver> owner, int ordinal) {
   std::unique_ptr<CudaDevice> result(new CudaDevice(std::move(owner)));
@@ -629,8 +635,6 @@ CudaDevice::open(std::shared_ptr<const Driver> owner, int ordinal) {
     return status;
   return std::unique_ptr<Device>(std::move(result));
 }
-
-} // namespace
 
 DeviceFactory deplo::runtime::cudaDeviceFactory(std::string library) {
   /// The driver, opened at the first question.

@@ -24,40 +24,38 @@
 using namespace deplo::runtime;
 using Json = nlohmann::ordered_json;
 
-namespace {
-
 constexpr char magic[] = {'D', 'E', 'P', 'L', 'O', 'P', 'K', 'G'};
 constexpr size_t prefixBytes = 40;
 
-template <typename T> T readInteger(const char *bytes) {
+template <typename T> static T readInteger(const char *bytes) {
   T value = 0;
   for (size_t i = 0; i < sizeof(T); ++i)
     value |= T(uint8_t(bytes[i])) << (8 * i);
   return value;
 }
 
-template <typename T> void appendInteger(std::string &bytes, T value) {
+template <typename T> static void appendInteger(std::string &bytes, T value) {
   for (size_t i = 0; i < sizeof(T); ++i)
     bytes.push_back(char(uint8_t(value >> (8 * i))));
 }
 
-uint64_t checksum(std::string_view bytes) {
+static uint64_t checksum(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char byte : bytes)
     hash = (hash ^ uint8_t(byte)) * 0x100000001b3;
   return hash;
 }
 
-uint64_t alignToBlob(uint64_t offset) {
+static uint64_t alignToBlob(uint64_t offset) {
   return (offset + blobAlignment - 1) / blobAlignment * blobAlignment;
 }
 
-Status malformed(const std::string &what) {
+static Status malformed(const std::string &what) {
   return Status::failure("malformed package: " + what +
                          "; compile the program again");
 }
 
-std::string at(const char *list, size_t index) {
+static std::string at(const char *list, size_t index) {
   return std::string(list) + "[" + std::to_string(index) + "]";
 }
 
@@ -65,7 +63,7 @@ std::string at(const char *list, size_t index) {
 // What a package must satisfy, whoever made it
 //===----------------------------------------------------------------------===//
 
-bool isSymbol(std::string_view name) {
+static bool isSymbol(std::string_view name) {
   auto isSymbolCharacter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '.';
@@ -74,11 +72,12 @@ bool isSymbol(std::string_view name) {
          std::all_of(name.begin(), name.end(), isSymbolCharacter);
 }
 
-bool holdsZero(std::string_view text) {
+static bool holdsZero(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-Status validateTensor(const TensorInfo &tensor, const std::string &where) {
+static Status validateTensor(const TensorInfo &tensor,
+                             const std::string &where) {
   if (holdsZero(tensor.name))
     return malformed(where + ".name holds a zero byte");
   if (!dtypeBytes(tensor.dtype))
@@ -95,9 +94,9 @@ Status validateTensor(const TensorInfo &tensor, const std::string &where) {
   return Status::success();
 }
 
-Status validateExtents(const std::array<uint32_t, 3> &extents,
-                       const std::array<uint32_t, 3> &limits,
-                       const std::string &where) {
+static Status validateExtents(const std::array<uint32_t, 3> &extents,
+                              const std::array<uint32_t, 3> &limits,
+                              const std::string &where) {
   for (size_t i = 0; i < 3; ++i)
     if (extents[i] == 0 || extents[i] > limits[i])
       return malformed(where + "[" + std::to_string(i) + "] must be in 1.." +
@@ -106,8 +105,8 @@ Status validateExtents(const std::array<uint32_t, 3> &extents,
   return Status::success();
 }
 
-Status validateKernel(const KernelInfo &kernel, const Package &package,
-                      const std::string &where) {
+static Status validateKernel(const KernelInfo &kernel, const Package &package,
+                             const std::string &where) {
   if (!isSymbol(kernel.name))
     return malformed(where + ".name is not a symbol");
   auto blobExists = [&](std::optional<uint32_t> blob) {
@@ -139,8 +138,8 @@ Status validateKernel(const KernelInfo &kernel, const Package &package,
   return Status::success();
 }
 
-Status validateLaunch(const LaunchInfo &launch, const Manifest &manifest,
-                      const std::string &where) {
+static Status validateLaunch(const LaunchInfo &launch, const Manifest &manifest,
+                             const std::string &where) {
   if (launch.kernel >= manifest.kernels.size())
     return malformed(where + " names a kernel that does not exist");
   if (launch.args.size() > maxKernelArguments)
@@ -168,7 +167,7 @@ Status validateLaunch(const LaunchInfo &launch, const Manifest &manifest,
   return Status::success();
 }
 
-Status validate(const Package &package) {
+static Status validate(const Package &package) {
   const Manifest &manifest = package.manifest;
   if (manifest.device.empty() || holdsZero(manifest.device))
     return malformed("device must be a name");
@@ -216,7 +215,7 @@ Status validate(const Package &package) {
 // Manifest to JSON
 //===----------------------------------------------------------------------===//
 
-Json tensorsToJson(const std::vector<TensorInfo> &tensors) {
+static Json tensorsToJson(const std::vector<TensorInfo> &tensors) {
   Json list = Json::array();
   for (const TensorInfo &tensor : tensors)
     list.push_back({{"name", tensor.name},
@@ -227,14 +226,14 @@ Json tensorsToJson(const std::vector<TensorInfo> &tensors) {
   return list;
 }
 
-Json blobToJson(std::optional<uint32_t> blob) {
+static Json blobToJson(std::optional<uint32_t> blob) {
   Json json;
   if (blob)
     json["blob"] = *blob;
   return json;
 }
 
-Json kernelToJson(const KernelInfo &kernel) {
+static Json kernelToJson(const KernelInfo &kernel) {
   Json json;
   json["name"] = kernel.name;
   if (kernel.object) {
@@ -251,7 +250,7 @@ Json kernelToJson(const KernelInfo &kernel) {
 
 constexpr const char *argumentKeys[] = {"input", "output", "temp"};
 
-Json launchToJson(const LaunchInfo &launch) {
+static Json launchToJson(const LaunchInfo &launch) {
   Json json;
   json["kernel"] = launch.kernel;
   Json &args = json["args"] = Json::array();
@@ -260,7 +259,7 @@ Json launchToJson(const LaunchInfo &launch) {
   return json;
 }
 
-Json manifestToJson(const Manifest &manifest) {
+static Json manifestToJson(const Manifest &manifest) {
   Json kernels = Json::array(), launches = Json::array(), temps = Json::array();
   for (const KernelInfo &kernel : manifest.kernels)
     kernels.push_back(kernelToJson(kernel));
@@ -282,13 +281,15 @@ Json manifestToJson(const Manifest &manifest) {
 }
 
 /// Text that is not UTF-8 is replaced, never an error.
-std::string printJson(const Json &json) {
+static std::string printJson(const Json &json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 //===----------------------------------------------------------------------===//
 // JSON to manifest
 //===----------------------------------------------------------------------===//
+
+namespace {
 
 /// Reads typed values out of JSON and remembers the first thing that is wrong.
 /// After a failure every further read is harmless and yields a default value.
