@@ -6,7 +6,7 @@
 file(WRITE ${PROJECT_BINARY_DIR}/pch.cpp "")
 add_library(DeploPCH OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
 target_precompile_headers(DeploPCH PRIVATE ${PROJECT_SOURCE_DIR}/cmake/DeploPCH.h)
-target_compile_options(DeploPCH PRIVATE -fno-exceptions -Xclang -fno-pch-timestamp)
+target_compile_options(DeploPCH PRIVATE -fno-exceptions -frtti -Xclang -fno-pch-timestamp)
 
 define_property(GLOBAL PROPERTY DEPLO_LIBRARIES)
 
