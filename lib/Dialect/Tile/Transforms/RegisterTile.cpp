@@ -54,6 +54,11 @@ static bool isTile(Value value) { return isa<RankedTensorType>(value.getType());
 
 static RankedTensorType getTileType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// The tile that an access moves.
+static Value getMovedTile(Operation *access) {
+  return isa<LoadOp, ReadOp>(access) ? Value(access->getResult(0)) : access->getOperand(0);
+}
+
 //===----------------------------------------------------------------------===//
 // Values that take any layout
 //===----------------------------------------------------------------------===//
@@ -124,8 +129,10 @@ struct Group {
   /// The dimensions from the one that is most often contiguous in memory to the
   /// one that is least often; the last ones first where that is equal.
   SmallVector<int64_t> getOrder() const {
-    SmallVector<int64_t> order = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, shape.size())));
-    llvm::stable_sort(order, [&](int64_t a, int64_t b) { return contiguous[a] > contiguous[b]; });
+    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+    llvm::sort(order, [&](int64_t a, int64_t b) {
+      return std::pair(contiguous[a], a) > std::pair(contiguous[b], b);
+    });
     return order;
   }
 };
@@ -142,7 +149,7 @@ public:
 
   unsigned getGroup(Value tile) const { return groupOf.lookup(tile); }
 
-  SmallVector<Group> groups;
+  std::vector<Group> groups;
   SmallVector<SliceRelation> relations;
 
 private:
@@ -169,12 +176,14 @@ static SmallVector<int64_t> getKeptDims(int64_t rank, int64_t axis) {
 }
 
 LogicalResult TileGroups::visit(Operation *op) {
-  auto tiles = llvm::make_filter_range(llvm::concat<Value>(llvm::to_vector(op->getOperands()), llvm::to_vector(op->getResults())), isTile);
+  SmallVector<Value> tiles;
+  llvm::copy_if(op->getOperands(), std::back_inserter(tiles), isTile);
+  llvm::copy_if(op->getResults(), std::back_inserter(tiles), isTile);
   if (tiles.empty() || isa<LoadOp, StoreOp, ReadOp, WriteOp, BroadcastOp, ConvertLayoutOp>(op) || takesAnyLayout(op))
     return success();
   if (op->hasTrait<OpTrait::Elementwise>()) {
     for (Value tile : tiles)
-      unite(*tiles.begin(), tile);
+      unite(tiles.front(), tile);
     return success();
   }
   if (auto reduce = dyn_cast<ReduceOp>(op)) {
@@ -231,12 +240,12 @@ void TileGroups::relate(Operation *op) {
       })
       .Case<LoadOp, StoreOp>([&](auto access) {
         BoxAccess box = *BoxAccess::get(access);
-        Group &group = groups[getGroup(isa<LoadOp>(op) ? op->getResult(0) : op->getOperand(0))];
+        Group &group = groups[getGroup(getMovedTile(op))];
         if (std::optional<unsigned> dim = box.getUnitStrideDim())
           group.contiguous[*dim] += box.getNumElements();
       })
       .Case<ReadOp, WriteOp>([&](auto) {
-        Group &group = groups[getGroup(isa<ReadOp>(op) ? op->getResult(0) : op->getOperand(0))];
+        Group &group = groups[getGroup(getMovedTile(op))];
         if (!group.shape.empty())
           group.contiguous.back() += group.getNumElements();
       });
@@ -290,8 +299,9 @@ static LinearLayout chooseLayout(const Group &group, ArrayRef<int64_t> order, in
   }
   constexpr int64_t lanesPerWarp = 32;
   SmallVector<int64_t> lanes = distribute(lanesPerWarp, order, left);
-  SmallVector<int64_t> warpOrder(order);
-  llvm::stable_partition(warpOrder, [&](int64_t dim) { return !group.reduced[dim]; });
+  SmallVector<int64_t> warpOrder;
+  for (bool reduced : {false, true})
+    llvm::copy_if(order, std::back_inserter(warpOrder), [&](int64_t dim) { return group.reduced[dim] == reduced; });
   SmallVector<int64_t> warpSizes = distribute(warps, warpOrder, left);
   return llvm::cantFail(LinearLayout::blocked(group.shape, values, lanes, warpSizes, order));
 }
@@ -317,10 +327,12 @@ static void addPartsToWholes(TileGroups &tiles, ArrayRef<unsigned> largestFirst)
 /// Chooses the layout of each group and returns the anchors.
 static SmallVector<unsigned> chooseLayouts(TileGroups &tiles, int64_t vector, int64_t warps) {
   SmallVector<unsigned> largestFirst = llvm::to_vector(llvm::seq<unsigned>(0, tiles.groups.size()));
-  llvm::stable_sort(largestFirst, [&](unsigned a, unsigned b) {
-    const Group &first = tiles.groups[a], &second = tiles.groups[b];
-    return std::pair(first.shape.size(), first.getNumElements()) >
-           std::pair(second.shape.size(), second.getNumElements());
+  llvm::sort(largestFirst, [&](unsigned a, unsigned b) {
+    auto getKey = [&](unsigned id) {
+      const Group &group = tiles.groups[id];
+      return std::tuple(-int64_t(group.shape.size()), -group.getNumElements(), id);
+    };
+    return getKey(a) < getKey(b);
   });
   addPartsToWholes(tiles, largestFirst);
 
@@ -402,7 +414,7 @@ static int64_t convertTransposed(Operation *op, const TileGroups &tiles, int64_t
   // A warp fetches memory in sectors of this size.
   constexpr int64_t sectorBytes = 32;
   BoxAccess box = *BoxAccess::get(op);
-  Group group = tiles.groups[tiles.getGroup(isa<LoadOp>(op) ? op->getResult(0) : op->getOperand(0))];
+  Group group = tiles.groups[tiles.getGroup(getMovedTile(op))];
   std::optional<unsigned> unit = box.getUnitStrideDim();
   SmallVector<int64_t> order = group.getOrder();
   if (!unit || order.front() == *unit || box.shape[*unit] * box.getElementBytes() < sectorBytes)
@@ -564,15 +576,17 @@ struct RegisterTilePass : tile::impl::RegisterTilePassBase<RegisterTilePass> {
     if (failed(summary) || failed(checkBudget(kernel, summary->registers)))
       return signalPassFailure();
     for (LayoutAttr anchor : summary->anchors) {
-      LinearLayout layout = anchor.getLinearLayout();
-      remark::passed(kernel.getLoc(), options)
-          << llvm::join(llvm::map_range(layout.getShape(), [](int64_t size) { return std::to_string(size); }), "x")
-          << " tiles: " << std::to_string(layout.getNumRegisters()) << " elements a thread";
+      std::string shape;
+      llvm::raw_string_ostream os(shape);
+      llvm::interleave(anchor.getShape(), os, "x");
+      remark::passed(kernel.getLoc(), options) << remark::add("tiles of {0} elements: {1} in each thread", shape,
+                                                              anchor.getLinearLayout().getNumRegisters());
     }
     if (summary->conversions != 0)
-      remark::passed(kernel.getLoc(), options) << std::to_string(summary->conversions) << " conversions between layouts";
+      remark::passed(kernel.getLoc(), options)
+          << remark::add("{0} conversions between layouts", summary->conversions);
     remark::analysis(kernel.getLoc(), options)
-        << "tiles occupy " << std::to_string(summary->registers) << " registers of a thread where threads meet";
+        << remark::add("tiles occupy {0} registers of a thread where threads meet", summary->registers);
   }
 };
 

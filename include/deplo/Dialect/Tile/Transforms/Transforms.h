@@ -34,6 +34,14 @@ mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector);
 /// threads wait for each other: nothing can be delayed past such a point.
 int64_t estimateRegisters(KernelOp kernel);
 
+//===----------------------------------------------------------------------===//
+// vectorize_access
+//===----------------------------------------------------------------------===//
+
+/// Sets `vector` of an access (see getAccessWidth) unless it is set or 1, and
+/// returns whether it did.
+bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
+
 } // namespace deplo::tile
 
 #endif // DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
