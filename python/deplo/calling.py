@@ -76,8 +76,7 @@ class TensorSpec:
         if given == self.strides or tensor.numel() == 0:
             return True
         return all(
-            size == 1 or a == b
-            for size, a, b in zip(self.shape, given, self.strides, strict=True)
+            size == 1 or a == b for size, a, b in zip(self.shape, given, self.strides, strict=True)
         )
 
     def _remedy(self) -> str:

@@ -55,7 +55,9 @@ def _open(path: Path) -> ctypes.CDLL:
 def _missing(stem: str) -> Error:
     named = os.environ.get(ENVIRONMENT)
     if named:
-        return Error(f"{ENVIRONMENT}={named} is no {stem}{_SUFFIX}; unset it or name the file built")
+        return Error(
+            f"{ENVIRONMENT}={named} is no {stem}{_SUFFIX}; unset it or name the file built"
+        )
     return Error(
         f"{stem}{_SUFFIX} is not built: run scripts/demo, or set {ENVIRONMENT} to the file"
     )

@@ -71,7 +71,9 @@ def load_snippet(code: str) -> Snippet:
             "F.silu(torch.randn(4, 8))"
         )
     if isinstance(body, ast.Name) and body.id in split.inputs:
-        raise Error(f"{SNIPPET}:{last.lineno}: the last expression only creates a tensor; compute with it")
+        raise Error(
+            f"{SNIPPET}:{last.lineno}: the last expression only creates a tensor; compute with it"
+        )
     function = _function(body, list(split.inputs), namespace)
     modules = {k: v for k, v in namespace.items() if isinstance(v, nn.Module)}
     return Snippet(function, list(split.inputs), list(split.inputs.values()), modules)
@@ -184,7 +186,9 @@ class _Split(ast.NodeTransformer):
         for child in ast.walk(node):
             if isinstance(child, _SCOPES) or child in self._parameters:
                 return False
-            if isinstance(child, ast.Name) and (child.id in self.inputs or self._is_local(child.id)):
+            if isinstance(child, ast.Name) and (
+                child.id in self.inputs or self._is_local(child.id)
+            ):
                 return False
         return True
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which line and column of the user's Python made each node of a graph."""
 
+import linecache
 import os
 import re
 import sys
@@ -35,6 +36,11 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
+
+    def frame_text(self) -> str:
+        """The place as a line of a Python traceback, with its source where known."""
+        code = linecache.getline(self.file, self.line).strip()
+        return f'File "{self.file}", line {self.line}, in forward\n    {code}'
 
     def mlir(self) -> str:
         """The location in MLIR's syntax, without `loc(...)` around it."""

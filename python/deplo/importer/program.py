@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 from deplo.errors import Error
 
 from .builder import GraphBuilder, Value
+from .locations import location_of
 from .lowering import Lowering
 from .trace import export, input_names, reachable_modules
 
@@ -68,12 +69,14 @@ class ImportedProgram:
     fx_text: the exported program as Python.
     bindings: one for each argument of the function, in order.
     outputs: how to rebuild the return value.
+    exported: the program as `torch.export` gives it.
     """
 
     text: str
     fx_text: str
     bindings: list[Binding]
     outputs: Outputs
+    exported: ExportedProgram
 
 
 def import_program(
@@ -147,8 +150,22 @@ class _Importer:
         self.lowering.raise_problems()
         if not results:
             raise Error("the function computes nothing from its inputs: return a new tensor")
-        fx_text = self.program.graph_module.print_readable(print_output=False)
-        return ImportedProgram(self.builder.text(results, entry), fx_text, self.bindings, outputs)
+        fx_text = self._fx_text()
+        text = self.builder.text(results, entry)
+        return ImportedProgram(text, fx_text, self.bindings, outputs, self.program)
+
+    def _fx_text(self) -> str:
+        """The program as Python, under the source's names and with the source's lines."""
+        renamed = {}
+        for node in self.program.graph.nodes:
+            place = location_of(node)
+            node.meta.pop("custom", None)
+            if place is not None:
+                node.meta["stack_trace"] = place.frame_text()
+            if node.op == "placeholder" and isinstance(self.lowering.values.get(node), Value):
+                renamed[node.name] = self.lowering.values[node].name.replace(".", "_")
+        text = self.program.graph_module.print_readable(print_output=False)
+        return re.sub(r"\b\w+\b", lambda word: renamed.get(word[0], word[0]), text)
 
     def _held(self, kind: InputKind, target: str) -> Binding:
         """A binding by reference: later updates of the tensor are seen."""

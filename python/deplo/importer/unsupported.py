@@ -16,12 +16,19 @@ _TRAINING = "call .eval() on the module, or pass training=False"
 
 # Overload-free operator name -> what is supported and comes closest.
 NEAREST = {
-    **dict.fromkeys(("mm", "bmm", "matmul", "addmm", "baddbmm", "linear", "dot", "mv"), _CONTRACTION),
+    **dict.fromkeys(
+        ("mm", "bmm", "matmul", "addmm", "baddbmm", "linear", "dot", "mv"), _CONTRACTION
+    ),
     **dict.fromkeys(("gt", "ge", "lt", "le", "eq", "ne", "where", "masked_fill"), _COMPARISON),
     **dict.fromkeys(("native_dropout", "dropout", "bernoulli"), _TRAINING),
-    **dict.fromkeys(("leaky_relu", "prelu"), "torch.clamp(x, min=0) + slope * torch.clamp(x, max=0)"),
+    **dict.fromkeys(
+        ("leaky_relu", "prelu"), "torch.clamp(x, min=0) + slope * torch.clamp(x, max=0)"
+    ),
     **dict.fromkeys(("argmax", "argmin", "max", "min"), "the values alone: torch.amax, torch.amin"),
-    **dict.fromkeys(("rand", "randn", "randint", "rand_like", "randn_like"), "pass the random tensor as an input"),
+    **dict.fromkeys(
+        ("rand", "randn", "randint", "rand_like", "randn_like"),
+        "pass the random tensor as an input",
+    ),
     "log1p": "torch.log(1 + x)",
     "expm1": "torch.exp(x) - 1",
     "log2": "torch.log(x) / math.log(2)",
@@ -57,7 +64,9 @@ class Problem:
 
 def python_name(target: object) -> str:
     """An operator as PyTorch's documentation would name it: "aten.gt.Scalar"."""
-    return str(target) if isinstance(target, OpOverload) else getattr(target, "__name__", str(target))
+    return (
+        str(target) if isinstance(target, OpOverload) else getattr(target, "__name__", str(target))
+    )
 
 
 def nearest(target: object) -> str:

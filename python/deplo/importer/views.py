@@ -81,7 +81,9 @@ def select(c: Context, x: Value, dim: int, index: int) -> Value:
 
 
 @handles(aten.split_with_sizes.default)
-def split_with_sizes(c: Context, x: Value, sizes: list[int], dim: int = 0) -> tuple[Value | None, ...]:
+def split_with_sizes(
+    c: Context, x: Value, sizes: list[int], dim: int = 0
+) -> tuple[Value | None, ...]:
     """Emits only the parts that are used."""
     axis = dim % len(x.shape)
     parts: list[Value | None] = []
