@@ -150,7 +150,7 @@ SmallVector<int32_t, 16> LayoutConversion::getRegisterMap() const {
   return map;
 }
 
-static constexpr ArrayRef<InputDim> getThreadDims() {
+static ArrayRef<InputDim> getThreadDims() {
   return ArrayRef(inputDims).drop_front();
 }
 

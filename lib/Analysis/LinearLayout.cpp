@@ -274,8 +274,17 @@ Coordinates LinearLayout::unpackCoordinates(uint64_t packed) const {
   return coordinates;
 }
 
+uint64_t LinearLayout::applyPacked(uint64_t index) const {
+  uint64_t coordinates = 0;
+  for (uint64_t column : columns) {
+    coordinates ^= index & 1 ? column : 0;
+    index >>= 1;
+  }
+  return coordinates;
+}
+
 Coordinates LinearLayout::apply(const HardwareIndex &index) const {
-  return unpackCoordinates(getMatrix().apply(pack(index)));
+  return unpackCoordinates(applyPacked(pack(index)));
 }
 
 void LinearLayout::print(llvm::raw_ostream &os) const {
@@ -569,10 +578,11 @@ ReductionBits LinearLayout::reductionBits(unsigned dim) const {
   for (InputDim input : inputDims) {
     BitMatrix elements(getNumOutputBits(), getPackedBases(input));
     // Sums of the input's bits that stay in their slice.
-    Echelon masks =
+    SmallVector<uint64_t, 16> masks =
         BitMatrix(slices.getNumOutputBits(), slices.getPackedBases(input))
-            .kernel();
-    for (uint64_t mask : llvm::reverse(masks.getValues()))
+            .kernel()
+            .getValues();
+    for (uint64_t mask : llvm::reverse(masks))
       if (reached.insert(elements.apply(mask)))
         result[input].push_back(mask);
   }

@@ -166,6 +166,7 @@ public:
   llvm::ArrayRef<uint64_t> getPackedBases(InputDim dim) const {
     return llvm::ArrayRef(columns).slice(getInputShift(dim), getNumBits(dim));
   }
+  uint64_t applyPacked(uint64_t index) const;
   uint64_t pack(const HardwareIndex &index) const;
   HardwareIndex unpack(uint64_t packed) const;
   uint64_t packCoordinates(llvm::ArrayRef<int32_t> coordinates) const;

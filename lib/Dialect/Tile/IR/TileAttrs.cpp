@@ -245,6 +245,18 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
+// LaunchAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t blocks, int64_t threads,
+                                 int64_t sharedBytes) {
+  if (blocks < 1 || threads < 1 || sharedBytes < 0) // C1
+    return emitError() << "launch of " << blocks << " blocks of " << threads << " threads with " << sharedBytes
+                       << " bytes of shared memory";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // TargetAttr
 //===----------------------------------------------------------------------===//
 

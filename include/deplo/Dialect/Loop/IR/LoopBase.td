@@ -24,6 +24,7 @@ def Loop_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect"];
   let hasRegionArgAttrVerify = 1;
+  let hasConstantMaterializer = 1;
 }
 
 #endif // DEPLO_DIALECT_LOOP_IR_LOOPBASE_TD
