@@ -47,8 +47,9 @@ static LoadKey getKey(LoadOp load, Operation *root) {
     int64_t depth = 0;
     for (Operation *op = loop; op != root; op = op->getParentOp())
       ++depth;
-    key.indices.push_back(
-        {reinterpret_cast<const void *>(getExtent(loop)), depth});
+    // The extents of the loops that may fuse are for their fusion to compare.
+    int64_t extent = loop == root ? 0 : getExtent(loop);
+    key.indices.push_back({reinterpret_cast<const void *>(extent), depth});
   }
   return key;
 }

@@ -25,8 +25,8 @@ struct CollapseCounts {
 CollapseCounts collapseLoops(KernelOp kernel,
                              llvm::ArrayRef<LaunchOp> launches);
 
-/// Bytes that fusing two loops saves: what each loads that the other, at the
-/// same iteration, loads as well. The two have equal extents.
+/// Bytes that fusing two loops saves: what `second` loads that `first`, at the
+/// same iteration, loads as well.
 int64_t getSharedLoadBytes(mlir::Operation *first, mlir::Operation *second);
 
 /// Whether `later` could run at the place of `earlier`, before it in the same
