@@ -88,19 +88,23 @@ SmallVector<Value> KernelEmitter::getCoordinates(tile::LayoutAttr layoutAttr, in
   return coordinates;
 }
 
-Value KernelEmitter::getIsLeader(const LinearLayout &layout) {
-  HardwareIndex replicas = layout.getReplicaMask();
-  auto isZero = [&](Value index, int64_t mask) -> Value {
-    if (mask == 0)
-      return {};
-    Type i32 = builder.getI32Type();
-    Value bits = arith::AndIOp::create(builder, index, arith::ConstantIntOp::create(builder, i32, mask));
-    return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, bits, arith::ConstantIntOp::create(builder, i32, 0));
-  };
+Value KernelEmitter::getIsZero(Value index, int64_t mask) {
+  if (mask == 0)
+    return {};
+  Type i32 = builder.getI32Type();
+  Value bits = arith::AndIOp::create(builder, index, arith::ConstantIntOp::create(builder, i32, mask));
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, bits, arith::ConstantIntOp::create(builder, i32, 0));
+}
+
+Value KernelEmitter::getIsLeaderWarp(const LinearLayout &layout) {
   // Warps that the layout doesn't tell apart are replicas too.
   int64_t warps = kernel.getWarps().value_or(1);
   int64_t unknownWarps = (warps - 1) & ~int64_t(layout.getSize(InputDim::Warp) - 1);
-  return conjunction(isZero(lane, replicas.lane), isZero(warp, replicas.warp | unknownWarps));
+  return getIsZero(warp, layout.getReplicaMask().warp | unknownWarps);
+}
+
+Value KernelEmitter::getIsLeader(const LinearLayout &layout) {
+  return conjunction(getIsZero(lane, layout.getReplicaMask().lane), getIsLeaderWarp(layout));
 }
 
 Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates, ArrayRef<int64_t> steps,

@@ -72,11 +72,14 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
     Coordinates coordinates = result.apply(reg, 0);
     registerAt.emplace(std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
   }
+  int32_t duplicates = layout.getReplicaMask().reg;
   SmallVector<SmallVector<Value>> reduced;
   for (auto [kind, input] : llvm::zip(op.getMonoids(), op.getInputs())) {
     SmallVector<SmallVector<Value>> slices(result.getNumRegisters());
     SmallVector<Value> elements = unpack(lookup(input));
     for (auto [reg, element] : llvm::enumerate(elements)) {
+      if (reg & duplicates) // the same element again
+        continue;
       Coordinates coordinates = layout.apply(reg, 0);
       std::vector<int32_t> kept(coordinates.begin(), coordinates.end());
       kept.erase(kept.begin() + axis);
@@ -123,15 +126,9 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
     // In a loop, threads behind may still read the previous iteration's values.
     if (inLoop)
       emitBarrier();
-    HardwareIndex replicas = result.getReplicaMask();
-    auto leads = [&](Value index, int64_t mask) -> Value {
-      if (mask == 0)
-        return {};
-      Value rest = arith::AndIOp::create(builder, index, arith::ConstantIntOp::create(builder, i32, mask));
-      return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, rest,
-                                   arith::ConstantIntOp::create(builder, i32, 0));
-    };
-    Value writes = leads(lane, replicas.lane);
+    // One lane of those that now hold the same value writes it, in one warp of
+    // those that held the same elements.
+    Value writes = conjunction(getIsZero(lane, result.getReplicaMask().lane), getIsLeaderWarp(layout));
     {
       OpBuilder::InsertionGuard guard(builder);
       if (writes)

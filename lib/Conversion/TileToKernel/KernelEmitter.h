@@ -71,6 +71,10 @@ private:
   mlir::Value getThreadCoordinate(tile::LayoutAttr layout, unsigned dim);
   /// True in the one thread among replicas that acts; null if there are none.
   mlir::Value getIsLeader(const LinearLayout &layout);
+  /// The same for warps alone.
+  mlir::Value getIsLeaderWarp(const LinearLayout &layout);
+  /// True if `index` has none of the bits of `mask`; null if that's always so.
+  mlir::Value getIsZero(mlir::Value index, int64_t mask);
   /// corner + coordinate < bound for every dimension; null without bounds.
   mlir::Value getInBounds(mlir::ValueRange corner, mlir::ValueRange coordinates, llvm::ArrayRef<int64_t> steps,
                           std::optional<llvm::ArrayRef<int64_t>> bounds);

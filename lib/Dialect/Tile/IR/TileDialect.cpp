@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include "deplo/Dialect/Tile/IR/TileDialect.cpp.inc"
 #include "deplo/Dialect/Tile/IR/TileEnums.cpp.inc"
@@ -77,6 +78,11 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == "tile.target") {
     if (!isa<ModuleOp>(op) || !isa<TargetAttr>(attribute.getValue()))
       return op->emitOpError("attribute tile.target is a #tile.target on a module");
+    return success();
+  }
+  if (name == "tile.launch") {
+    if (!isa<FunctionOpInterface>(op) || !isa<LaunchAttr>(attribute.getValue()))
+      return op->emitOpError("attribute tile.launch is a #tile.launch on a function");
     return success();
   }
   if (name == "tile.unroll") {

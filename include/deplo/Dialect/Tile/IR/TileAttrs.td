@@ -125,6 +125,20 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let genVerifyDecl = 1;
 }
 
+def Tile_LaunchAttr : Tile_Attr<"Launch", "launch"> {
+  let summary = "how a device function is launched";
+  let description = [{
+    A row of `blocks` blocks of `threads` threads, each block with
+    `shared_bytes` of dynamic shared memory.
+
+    Constraints:
+    - C1: blocks and threads are positive, shared bytes are not negative.
+  }];
+  let parameters = (ins "int64_t":$blocks, "int64_t":$threads, "int64_t":$shared_bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
   let summary = "the machine that is compiled for";
   let description = [{

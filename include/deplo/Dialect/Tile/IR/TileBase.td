@@ -19,6 +19,7 @@ def Tile_Dialect : Dialect {
 
     Discardable attributes of this dialect:
     - `tile.target` (`#tile.target`) on a module: the machine that is compiled for;
+    - `tile.launch` (`#tile.launch`) on the device function that a kernel became;
     - `tile.unroll` (i64) on `scf.for`: how often the loop is unrolled.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
