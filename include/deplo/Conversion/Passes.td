@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef DEPLO_CONVERSION_PASSES_TD
+#define DEPLO_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def TileToKernelPass : Pass<"deplo-tile-to-kernel", "::mlir::ModuleOp"> {
+  let summary = "writes the program of one thread for each scheduled kernel";
+  let description = [{
+    Every `tile.kernel` becomes an `llvm.func` in the module's `gpu.module
+    @kernels`. A tile becomes the vector of the elements that a thread holds;
+    its layout says which. Before:
+
+    ```mlir
+    tile.kernel @double(%x: memref<1024xf32>, %y: memref<1024xf32>) axes(%i = 1024 step 256 grid) warps(2) {
+      %a = tile.load %x[%i] vector 4 : memref<1024xf32> -> tensor<256xf32, #layout>
+      %b = arith.addf %a, %a : tensor<256xf32, #layout>
+      tile.store %b, %y[%i] vector 4 : tensor<256xf32, #layout>, memref<1024xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    gpu.module @kernels {
+      llvm.func @double(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>) attributes {nvvm.kernel, ...} {
+        %thread = nvvm.read.ptx.sreg.tid.x : i32
+        ...
+        %a = llvm.load %p : !llvm.ptr<1> -> vector<4xf32>
+        %b = arith.addf %a, %a : vector<4xf32>
+        llvm.store %b, %q : vector<4xf32>, !llvm.ptr<1>
+        llvm.return
+      }
+    }
+    ```
+
+    Index arithmetic is in 32 bits where every offset of every argument fits, in
+    64 bits otherwise.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every pointer argument is aligned to">,
+  ];
+}
+
+#endif // DEPLO_CONVERSION_PASSES_TD

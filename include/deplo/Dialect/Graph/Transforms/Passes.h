@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef DEPLO_DIALECT_GRAPH_TRANSFORMS_PASSES_H
+#define DEPLO_DIALECT_GRAPH_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace deplo::graph {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "deplo/Dialect/Graph/Transforms/Passes.h.inc"
+
+} // namespace deplo::graph
+
+#endif // DEPLO_DIALECT_GRAPH_TRANSFORMS_PASSES_H

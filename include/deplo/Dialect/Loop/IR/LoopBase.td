@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef DEPLO_DIALECT_LOOP_IR_LOOPBASE_TD
+#define DEPLO_DIALECT_LOOP_IR_LOOPBASE_TD
+
+include "mlir/IR/OpBase.td"
+
+def Loop_Dialect : Dialect {
+  let name = "loop";
+  let cppNamespace = "::deplo::loop";
+  let summary = "Kernels as loop nests with iterator kinds and named reductions";
+  let description = [{
+    One `loop.kernel` for each fused group. `loop.for` is parallel by
+    construction; order lives only in `loop.reduce`, whose monoid is named.
+    Bodies are scalar `arith` and `math`; indices are affine in loop variables.
+    Kinds and monoids are explicit, so a pass proves legality instead of
+    matching for it.
+
+    A module at this level holds the kernels and a `func.func` that is the
+    launch plan: `memref.alloc` for temporaries, `memref` views, `loop.launch`.
+    Result buffers are trailing arguments of the plan, marked `loop.result`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect"];
+  let hasRegionArgAttrVerify = 1;
+  let hasConstantMaterializer = 1;
+}
+
+#endif // DEPLO_DIALECT_LOOP_IR_LOOPBASE_TD

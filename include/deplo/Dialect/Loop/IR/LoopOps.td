@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef DEPLO_DIALECT_LOOP_IR_LOOPOPS_TD
+#define DEPLO_DIALECT_LOOP_IR_LOOPOPS_TD
+
+include "deplo/Dialect/Loop/IR/LoopBase.td"
+include "deplo/Dialect/Monoid.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Loop_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Loop_Dialect, mnemonic, traits>;
+
+// What loop.for and loop.reduce share: one induction variable from 0 to the
+// extent, by 1.
+class Loop_LoopOp<string mnemonic, list<Trait> traits = []>
+    : Loop_Op<mnemonic, !listconcat([
+        DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getLoopInductionVars", "getLoopLowerBounds",
+            "getLoopUpperBounds", "getLoopSteps", "getStaticTripCount"]>,
+        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>], traits)> {
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  let skipDefaultBuilders = 1;
+  code loopClassDeclaration = [{
+    ::mlir::BlockArgument getInductionVar() { return getBody()->getArgument(0); }
+  }];
+  let extraClassDeclaration = loopClassDeclaration;
+}
+
+def Loop_KernelOp : Loop_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "one fused kernel as a loop nest";
+  let description = [{
+    ```mlir
+    loop.kernel @double(%x: memref<8xf32>, %y: memref<8xf32>) {
+      loop.for %i = 0 to 8 {
+        %a = loop.load %x[%i] : memref<8xf32>
+        %b = arith.addf %a, %a : f32
+        loop.store %b, %y[%i] : memref<8xf32>
+      }
+    }
+    ```
+
+    `schedule` is what `select_schedule` chose for it.
+
+    Constraints:
+    - C1: arguments are memrefs.
+    - C2: an argument that is stored to is not loaded from, so that iterations
+      are independent.
+    - C3: arguments are used by `loop.load` and `loop.store` only.
+
+    No argument that is stored to overlaps another argument: that is for the
+    launch to see to, and what makes loads free of effects.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<AnyAttr>:$schedule);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$argumentTypes)>];
+  let skipDefaultBuilders = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block::BlockArgListType getArguments() { return getBody()->getArguments(); }
+    /// Whether the kernel stores to `argument`; if not, it only reads it.
+    static bool isWritten(::mlir::BlockArgument argument);
+  }];
+}
+
+def Loop_ForOp : Loop_LoopOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEffects,
+    RecursivelySpeculatable, ParentOneOf<["KernelOp", "ForOp"]>]> {
+  let summary = "a parallel loop: iterations are independent";
+  let description = [{
+    Runs its body for `%i` from 0 to `extent - 1` in any order, or at once.
+
+    ```mlir
+    loop.for %i = 0 to 32 {
+    }
+    ```
+
+    Constraints:
+    - C1: the extent is not negative.
+    - C2: the body has one index argument.
+  }];
+  let arguments = (ins I64Attr:$extent);
+  let builders = [OpBuilder<(ins "int64_t":$extent)>];
+}
+
+def Loop_ReduceOp : Loop_LoopOp<"reduce", [SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects,
+    RecursivelySpeculatable]> {
+  let summary = "a reduction loop with named monoids";
+  let description = [{
+    Folds the values that the body yields for `%k` from 0 to `extent - 1`, each
+    with its monoid. The order is unspecified but fixed: two runs give the same
+    bits. Over nothing the result is the identity of the monoid.
+
+    ```mlir
+    %s, %m = loop.reduce [add, max] %k = 0 to 2048 : f32, f32 {
+      %a = loop.load %x[%i, %k] : memref<32x2048xf32>
+      %b = arith.mulf %a, %a : f32
+      loop.yield %b, %a : f32, f32
+    }
+    ```
+
+    A single monoid is written without brackets: `loop.reduce add %k = 0 to 8 : f32`.
+
+    Constraints:
+    - C1: the extent is not negative.
+    - C2: one monoid, one result and one yielded value of the same type for each
+      reduction, at least one.
+    - C3: the body does not store.
+    - C4: the body has one index argument.
+    - C5: results are integers or floats.
+  }];
+  let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, I64Attr:$extent);
+  let results = (outs Variadic<AnyType>:$results);
+  let builders = [OpBuilder<(ins "::llvm::ArrayRef<::deplo::Monoid>":$kinds, "int64_t":$extent,
+                                 "::mlir::TypeRange":$types)>];
+  let extraClassDeclaration = loopClassDeclaration # [{
+    ::llvm::SmallVector<::deplo::Monoid> getMonoids();
+    ::deplo::loop::YieldOp getYield();
+  }];
+}
+
+def Loop_YieldOp : Loop_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ReduceOp">]> {
+  let summary = "the values of one iteration of a reduction";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values `:` type($values) attr-dict";
+  let builders = [OpBuilder<(ins), "return;">];
+}
+
+class Loop_AccessOp<string mnemonic, list<Trait> traits = []> : Loop_Op<mnemonic, traits> {
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  code accessClassDeclaration = [{
+    ::mlir::MemRefType getMemRefType() { return ::llvm::cast<::mlir::MemRefType>(getMemref().getType()); }
+  }];
+  let extraClassDeclaration = accessClassDeclaration;
+}
+
+def Loop_LoadOp : Loop_AccessOp<"load", [Pure]> {
+  let summary = "one element at affine coordinates";
+  let description = [{
+    ```mlir
+    %a = loop.load %x[0, %i, %k * 2 + 1] : memref<1x32x4096xf32>
+    ```
+
+    What a kernel loads it does not store (C2 of `loop.kernel`), so a load reads
+    the same value wherever in the kernel it stands. It has no effects: equal
+    loads are one, and loads move out of loops.
+
+    Constraints:
+    - C1: one coordinate for each dimension of the memref.
+    - C2: the result is the memref's element.
+    - C3: coordinates are affine in induction variables of enclosing loops, and
+      constants.
+    - C4: coordinates are within the memref. Checked for coordinates without
+      division, in iterations that are not under a condition.
+    - C5: the memref is an argument of the enclosing `loop.kernel`.
+  }];
+  let arguments = (ins AnyMemRef:$memref, Variadic<Index>:$indices, AffineMapAttr:$map);
+  let results = (outs AnyType:$result);
+  let builders = [OpBuilder<(ins "::mlir::Value":$memref, "::mlir::AffineMap":$map, "::mlir::ValueRange":$indices)>];
+}
+
+def Loop_StoreOp : Loop_AccessOp<"store"> {
+  let summary = "one element stored at affine coordinates";
+  let description = [{
+    ```mlir
+    loop.store %v, %y[%i, %j] : memref<32x2048xf32>
+    ```
+
+    Constraints: C1 to C5 of `loop.load`, for the stored value, and
+    - C6: every enclosing `loop.for` of more than one iteration is in the
+      coordinates, or iterations would store to the same element. Checked for
+      stores that are not under a condition.
+  }];
+  let arguments = (ins AnyType:$value, Arg<AnyMemRef, "", [MemWrite]>:$memref, Variadic<Index>:$indices,
+                   AffineMapAttr:$map);
+  let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$memref, "::mlir::AffineMap":$map,
+                                 "::mlir::ValueRange":$indices)>];
+}
+
+def Loop_LaunchOp : Loop_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a kernel launch in the launch plan";
+  let description = [{
+    ```mlir
+    loop.launch @double(%x, %y) : memref<8xf32>, memref<8xf32>
+    ```
+
+    The callee is a `loop.kernel` or, later, the `tile.kernel` or device function
+    it became.
+
+    Constraints:
+    - C1: the callee is a symbol of the module, or of a `gpu.module` in it; once
+      there is a `gpu.binary` the callee is taken to be in that.
+    - C2: operands match the arguments of a `loop.kernel` or `tile.kernel` callee
+      in number and type, of a device function in number.
+    - C3: a buffer that a `loop.kernel` stores to is passed once.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Arg<Variadic<AnyMemRef>, "", [MemRead, MemWrite]>:$buffers);
+  let assemblyFormat = "$kernel `(` $buffers `)` attr-dict `:` type($buffers)";
+}
+
+#endif // DEPLO_DIALECT_LOOP_IR_LOOPOPS_TD

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef DEPLO_DIALECT_TILE_IR_TILEATTRS_TD
+#define DEPLO_DIALECT_TILE_IR_TILEATTRS_TD
+
+include "deplo/Dialect/Tile/IR/TileBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/IR/EnumAttr.td"
+
+class Tile_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Tile_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Tile_LayoutAttr : Tile_Attr<"Layout", "layout", [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "which thread holds which element of a tile";
+  let description = [{
+    A linear map over bits from (register, lane, warp) to tile coordinates: bit
+    `i` of the lane index moves by the coordinates `lane[i]`, and the moves of
+    all set bits combine by exclusive or. A move of zeros means that the bit's
+    two halves hold the same elements. See `LinearLayout`.
+
+    A row of 1024 elements, four consecutive ones in a thread, 32 lanes, 8 warps:
+
+    ```mlir
+    #tile.layout<[1, 1024], register = [[0, 1], [0, 2]],
+                 lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]],
+                 warp = [[0, 128], [0, 256], [0, 512]]>
+    ```
+
+    Constraints:
+    - C1: sizes are powers of two.
+    - C2: each move has one coordinate for each dimension, within its size.
+    - C3: there are five lane moves.
+    - C4: the layout reaches every element of the tile.
+    - C5: as a tensor's encoding, its shape is the tensor's shape.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape,
+                        ArrayRefParameter<"int64_t">:$registers,
+                        ArrayRefParameter<"int64_t">:$lanes,
+                        ArrayRefParameter<"int64_t">:$warps);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static LayoutAttr get(::mlir::MLIRContext *context, const ::deplo::LinearLayout &layout);
+    ::deplo::LinearLayout getLinearLayout() const;
+  }];
+}
+
+def Tile_SharedAttr : Tile_Attr<"Shared", "shared"> {
+  let summary = "how a buffer lies in shared memory";
+  let description = [{
+    Row-major, each innermost row followed by `pad` unused elements. `swizzle` is
+    the span in bytes within which 16-byte chunks are exchanged by XOR with the
+    row (PTX ISA, "Swizzling modes"): 0 (none), 32, 64 or 128.
+
+    Constraints:
+    - C1: the pad is not negative.
+    - C2: the swizzle is 0, 32, 64 or 128.
+    - C3: a swizzled buffer has no pad.
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$pad,
+                        DefaultValuedParameter<"int64_t", "0">:$swizzle);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_AxisKind : I32EnumAttr<"AxisKind", "what an axis of a kernel is", [
+    I32EnumAttrCase<"Tile", 0, "tile">, I32EnumAttrCase<"Grid", 1, "grid">]> {
+  let cppNamespace = "::deplo::tile";
+  let genSpecializedAttr = 0;
+}
+
+def Tile_AxisAttr : Tile_Attr<"Axis", "axis"> {
+  let summary = "one parallel axis of a kernel";
+  let description = [{
+    `extent` iterations, `step` of them in one block. A `tile` axis is whole in
+    every block (its step is its extent); a `grid` axis is divided over blocks.
+
+    Constraints:
+    - C1: extent and step are positive.
+    - C2: a tile axis has its extent as step.
+  }];
+  let parameters = (ins "int64_t":$extent, "int64_t":$step, "::deplo::tile::AxisKind":$kind);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Blocks along this axis.
+    int64_t getBlocks() const { return (getExtent() + getStep() - 1) / getStep(); }
+  }];
+}
+
+def Tile_Choice : I32EnumAttr<"Choice", "whether a step is taken", [
+    I32EnumAttrCase<"Auto", 0, "auto">, I32EnumAttrCase<"Always", 1, "always">,
+    I32EnumAttrCase<"Never", 2, "never">]> {
+  let cppNamespace = "::deplo::tile";
+  let genSpecializedAttr = 0;
+}
+
+def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
+  let summary = "the tunables of one kernel, read by the scheduling passes";
+  let description = [{
+    - `block`: elements of each parallel axis that one block computes.
+    - `warps`: warps of a block.
+    - `vector`: the most elements of one access of a thread.
+    - `chunk`: elements of a long reduced or swept dimension that are on chip at
+      once; 0 for all of it.
+    - `unroll`: the most copies of a loop body.
+    - `stage_inputs`, `async_copy`, `pad_smem`: whether the step is taken.
+
+    Constraints:
+    - C1: block sizes, warps, vector and unroll are powers of two.
+    - C2: the chunk is 0 or a power of two.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$block, "int64_t":$warps, "int64_t":$vector,
+                        DefaultValuedParameter<"int64_t", "0">:$chunk,
+                        DefaultValuedParameter<"int64_t", "1">:$unroll,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$stage_inputs,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$async_copy,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$pad_smem);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Tile_LaunchAttr : Tile_Attr<"Launch", "launch"> {
+  let summary = "how a device function is launched";
+  let description = [{
+    A row of `blocks` blocks of `threads` threads, each block with
+    `shared_bytes` of dynamic shared memory.
+
+    Constraints:
+    - C1: blocks and threads are positive, shared bytes are not negative.
+  }];
+  let parameters = (ins "int64_t":$blocks, "int64_t":$threads, "int64_t":$shared_bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
+  let summary = "the machine that is compiled for";
+  let description = [{
+    Facts about hardware, the only place where passes find them. Sizes in bytes,
+    rates in units a second. `deplo show-targets` prints those known by name.
+
+    Constraints:
+    - C1: every number is positive.
+  }];
+  let parameters = (ins StringRefParameter<"LLVM's name of the processor, such as sm_90a">:$chip,
+                        "int64_t":$multiprocessors,
+                        "int64_t":$warps_per_multiprocessor,
+                        "int64_t":$blocks_per_multiprocessor,
+                        "int64_t":$registers_per_multiprocessor,
+                        "int64_t":$registers_per_thread,
+                        "int64_t":$threads_per_block,
+                        "int64_t":$shared_per_multiprocessor,
+                        "int64_t":$shared_per_block,
+                        "int64_t":$l2_bytes,
+                        "int64_t":$dram_bytes_per_second,
+                        "int64_t":$f32_flops_per_second,
+                        "int64_t":$launch_nanoseconds);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The target of the module that encloses `op`; emits an error and returns
+    /// null if there is none.
+    static TargetAttr lookup(::mlir::Operation *op);
+  }];
+}
+
+#endif // DEPLO_DIALECT_TILE_IR_TILEATTRS_TD

@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef DEPLO_DIALECT_TILE_IR_TILEOPS_TD
+#define DEPLO_DIALECT_TILE_IR_TILEOPS_TD
+
+include "deplo/Dialect/Monoid.td"
+include "deplo/Dialect/Tile/IR/TileTypes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Tile_Dialect, mnemonic, traits>;
+
+def Tile_SharedMemory : Resource<"::deplo::tile::SharedMemory">;
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "the program of one thread block";
+  let description = [{
+    Arguments are memrefs in global memory. Each axis has an index value: the
+    coordinate of this block's first iteration along it.
+
+    ```mlir
+    tile.kernel @double(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      %a = tile.load %x[%i] : memref<4096xf32> -> tensor<1024xf32>
+      %b = arith.addf %a, %a : tensor<1024xf32>
+      tile.store %b, %y[%i] : tensor<1024xf32>, memref<4096xf32>
+    }
+    ```
+
+    Constraints:
+    - C1: arguments are memrefs, followed by one index for each axis.
+    - C2: warps, once chosen, are a power of two.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypedArrayAttrBase<Tile_AxisAttr, "axes">:$axes,
+                       OptionalAttr<I64Attr>:$warps, OptionalAttr<Tile_ScheduleAttr>:$schedule);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$argumentTypes,
+                                 "::llvm::ArrayRef<::deplo::tile::AxisAttr>":$axes,
+                                 "::deplo::tile::ScheduleAttr":$schedule)>];
+  let extraClassDeclaration = [{
+    unsigned getNumMemrefs() { return getBody()->getNumArguments() - getAxes().size(); }
+    ::mlir::Block::BlockArgListType getMemrefs() { return getBody()->getArguments().take_front(getNumMemrefs()); }
+    ::mlir::Block::BlockArgListType getAxisValues() { return getBody()->getArguments().drop_front(getNumMemrefs()); }
+    AxisAttr getAxis(unsigned i) { return ::llvm::cast<AxisAttr>(getAxes()[i]); }
+    void setAxis(unsigned i, AxisAttr axis);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+// A box of a memref: tile coordinate c of tile dimension t is the memref
+// coordinate indices[dims[t]] + steps[t] * c; the other memref dimensions stay
+// at their index.
+class Tile_GlobalOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, traits> {
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MemRefType getMemRefType() { return ::llvm::cast<::mlir::MemRefType>(getMemref().getType()); }
+  }];
+}
+
+defvar boxDescription = [{
+
+    Tile coordinate `c` of dimension `t` is the memref coordinate
+    `indices[dims[t]] + steps[t] * c`; the memref's other dimensions stay at
+    their index. Without `dims` the tile spans the memref's last dimensions in
+    order; without `steps` all are 1. With `bounds`, elements whose memref
+    coordinate along `dims[t]` is not below `bounds[t]` are masked.
+
+    Constraints:
+    - C1: one index for each memref dimension.
+    - C2: `dims`, `steps` and `bounds` have one entry for each tile dimension.
+    - C3: dims are distinct and within the memref's rank; steps are positive.
+    - C4: the element types are equal.
+    - C5: `vector`, the elements of one access of a thread, is a power of two.
+}];
+
+def Tile_LoadOp : Tile_GlobalOp<"load"> {
+  let summary = "a box of global memory as a tile";
+  let description = "Masked elements are zero." # boxDescription;
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref, Variadic<Index>:$indices,
+                       OptionalAttr<DenseI64ArrayAttr>:$dims, OptionalAttr<DenseI64ArrayAttr>:$steps,
+                       OptionalAttr<DenseI64ArrayAttr>:$bounds, OptionalAttr<I64Attr>:$vector);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $memref `[` $indices `]` (`dims` $dims^)? (`steps` $steps^)? (`bounds` $bounds^)? (`vector` $vector^)?
+    attr-dict `:` type($memref) `->` type($result)
+  }];
+}
+
+def Tile_StoreOp : Tile_GlobalOp<"store"> {
+  let summary = "a tile to a box of global memory";
+  let description = "Masked elements are not written." # boxDescription;
+  let arguments = (ins AnyRankedTensor:$value, Arg<AnyMemRef, "", [MemWrite]>:$memref, Variadic<Index>:$indices,
+                       OptionalAttr<DenseI64ArrayAttr>:$dims, OptionalAttr<DenseI64ArrayAttr>:$steps,
+                       OptionalAttr<DenseI64ArrayAttr>:$bounds, OptionalAttr<I64Attr>:$vector);
+  let assemblyFormat = [{
+    $value `,` $memref `[` $indices `]` (`dims` $dims^)? (`steps` $steps^)? (`bounds` $bounds^)? (`vector` $vector^)?
+    attr-dict `:` type($value) `,` type($memref)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc<Tile_SharedMemory>]>]> {
+  let summary = "a buffer in shared memory, alive for the whole kernel";
+  let results = (outs Tile_BufferType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+class Tile_CopyLikeOp<string mnemonic> : Tile_GlobalOp<mnemonic> {
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref, Variadic<Index>:$indices,
+                       Arg<Tile_BufferType, "", [MemWrite]>:$buffer,
+                       OptionalAttr<DenseI64ArrayAttr>:$dims, OptionalAttr<DenseI64ArrayAttr>:$steps,
+                       OptionalAttr<DenseI64ArrayAttr>:$bounds, OptionalAttr<I64Attr>:$vector);
+}
+
+def Tile_CopyOp : Tile_CopyLikeOp<"copy"> {
+  let summary = "a box of global memory to a whole buffer";
+  let description = "Masked elements are zero. Other threads see it after a barrier." # boxDescription;
+  let assemblyFormat = [{
+    $memref `[` $indices `]` `to` $buffer (`dims` $dims^)? (`steps` $steps^)? (`bounds` $bounds^)?
+    (`vector` $vector^)? attr-dict `:` type($memref) `,` type($buffer)
+  }];
+}
+
+def Tile_AsyncCopyOp : Tile_CopyLikeOp<"async_copy"> {
+  let summary = "tile.copy that returns at once (PTX ISA, cp.async)";
+  let description = "Complete for the copying thread when its token is awaited, for others after a barrier that follows." # boxDescription # [{
+    - C6: the token is awaited exactly once.
+    - C7: `vector` elements, once chosen, are 4, 8 or 16 bytes.
+  }];
+  let results = (outs Tile_TokenType:$token);
+  let assemblyFormat = [{
+    $memref `[` $indices `]` `to` $buffer (`dims` $dims^)? (`steps` $steps^)? (`bounds` $bounds^)?
+    (`vector` $vector^)? attr-dict `:` type($memref) `,` type($buffer)
+  }];
+}
+
+def Tile_AwaitOp : Tile_Op<"await", [MemoryEffects<[MemRead<Tile_SharedMemory>, MemWrite<Tile_SharedMemory>]>]> {
+  let summary = "waits for asynchronous copies of this thread";
+  let arguments = (ins Variadic<Tile_TokenType>:$tokens);
+  let assemblyFormat = "$tokens attr-dict";
+}
+
+class Tile_BufferOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, traits> {
+  let hasVerifier = 1;
+}
+
+defvar bufferDescription = [{
+    Tile coordinate `c` is the buffer coordinate `indices + c`.
+
+    Constraints:
+    - C1: one index for each buffer dimension, and the tile has the buffer's rank.
+    - C2: the element types are equal.
+    - C3: `vector`, the elements of one access of a thread, is a power of two.
+}];
+
+def Tile_ReadOp : Tile_BufferOp<"read"> {
+  let summary = "a box of a buffer as a tile";
+  let description = bufferDescription;
+  let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$buffer, Variadic<Index>:$indices,
+                       OptionalAttr<I64Attr>:$vector);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$buffer `[` $indices `]` (`vector` $vector^)? attr-dict `:` type($buffer) `->` type($result)";
+}
+
+def Tile_WriteOp : Tile_BufferOp<"write"> {
+  let summary = "a tile to a box of a buffer";
+  let description = bufferDescription;
+  let arguments = (ins AnyRankedTensor:$value, Arg<Tile_BufferType, "", [MemWrite]>:$buffer,
+                       Variadic<Index>:$indices, OptionalAttr<I64Attr>:$vector);
+  let assemblyFormat = "$value `,` $buffer `[` $indices `]` (`vector` $vector^)? attr-dict `:` type($value) `,` type($buffer)";
+}
+
+def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead<Tile_SharedMemory>, MemWrite<Tile_SharedMemory>]>]> {
+  let summary = "all threads of the block arrive before any goes on (PTX ISA, barrier.sync)";
+  let assemblyFormat = "attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+  let summary = "monoids folded over one dimension of tiles";
+  let description = [{
+    Each operand is folded with its monoid; the result has the dimension removed
+    and is known to every thread that holds part of its row. How is read off the
+    layout: over a thread's registers, then lanes by shuffles, then warps through
+    shared memory.
+
+    ```mlir
+    %s = tile.reduce [add] %x axis 1 : tensor<1x2048xf32> -> tensor<1xf32>
+    ```
+
+    Constraints:
+    - C1: one monoid and one result for each operand, at least one.
+    - C2: operands have one shape and layout; the axis is within it.
+    - C3: each result is its operand without the axis; with layouts, the
+      operand's layout without the axis.
+  }];
+  let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, Variadic<AnyRankedTensor>:$inputs,
+                       I64Attr:$axis);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::ArrayRef<::deplo::Monoid>":$kinds, "::mlir::ValueRange":$inputs,
+                                 "int64_t":$axis)>];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::deplo::Monoid> getMonoids();
+  }];
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "a tile repeated along new dimensions";
+  let description = [{
+    Dimension `i` of the operand is dimension `dims[i]` of the result.
+
+    ```mlir
+    %b = tile.broadcast %s dims [0] : tensor<1xf32> -> tensor<1x2048xf32>
+    ```
+
+    Constraints:
+    - C1: dims are strictly increasing, one for each operand dimension.
+    - C2: sizes along dims and element types are equal.
+    - C3: with layouts, the operand's is the result's without the new dimensions.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dims` $dims attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
+  let summary = "a scalar in every element of a tile";
+  let description = [{
+    Constraints:
+    - C1: the scalar is the tile's element type.
+  }];
+  let arguments = (ins AnyType:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_InBoundsOp : Tile_Op<"in_bounds", [Pure]> {
+  let summary = "true where every coordinate is below its bound";
+  let description = [{
+    Element `c` is true where `corner[t] + c[t] < bounds[t]` for every `t`.
+
+    ```mlir
+    %m = tile.in_bounds [%i, %k] bounds [33, 3584] : tensor<2x4096xi1>
+    ```
+
+    Constraints:
+    - C1: one corner and one bound for each dimension.
+    - C2: the result's elements are i1.
+  }];
+  let arguments = (ins Variadic<Index>:$corner, DenseI64ArrayAttr:$bounds);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`[` $corner `]` `bounds` $bounds attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
+  let summary = "the same tile held by other threads";
+  let description = [{
+    How is read off the layouts: nothing, a permutation of registers, shuffles
+    or a trip through shared memory.
+
+    Constraints:
+    - C1: operand and result have the same shape and element type.
+    - C2: both have layouts.
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+#endif // DEPLO_DIALECT_TILE_IR_TILEOPS_TD

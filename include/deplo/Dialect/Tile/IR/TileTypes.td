@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef DEPLO_DIALECT_TILE_IR_TILETYPES_TD
+#define DEPLO_DIALECT_TILE_IR_TILETYPES_TD
+
+include "deplo/Dialect/Tile/IR/TileAttrs.td"
+include "mlir/IR/BuiltinTypeInterfaces.td"
+
+class Tile_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<Tile_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
+  let summary = "a buffer in shared memory";
+  let description = [{
+    ```mlir
+    !tile.buffer<1x2048xf32, #tile.shared<pad = 4>>
+    ```
+
+    Constraints:
+    - C1: sizes are positive.
+    - C2: elements are integers or floats of whole bytes.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        "::deplo::tile::SharedAttr":$layout);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getShape().size(); }
+    /// Bytes of shared memory, padding included.
+    int64_t getSizeInBytes() const;
+  }];
+}
+
+def Tile_TokenType : Tile_Type<"Token", "token"> {
+  let summary = "an asynchronous copy in flight";
+  let description = "Awaited exactly once by `tile.await`.";
+}
+
+#endif // DEPLO_DIALECT_TILE_IR_TILETYPES_TD

@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelEmitter.h"
+
+#include "deplo/Analysis/LayoutConversion.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace deplo {
+
+KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function, FlatSymbolRefAttr sharedMemory,
+                             IntegerType indexType)
+    : kernel(kernel), function(function), sharedMemory(sharedMemory), indexType(indexType),
+      builder(kernel.getLoc(), kernel.getContext()) {}
+
+LogicalResult KernelEmitter::run() {
+  entry = function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  for (auto [memref, pointer] : llvm::zip(kernel.getMemrefs(), entry->getArguments()))
+    mapping.map(memref, pointer);
+
+  Type i32 = builder.getI32Type();
+  thread = NVVM::ThreadIdXOp::create(builder, i32);
+  Value warpSize = arith::ConstantIntOp::create(builder, i32, 32);
+  lane = arith::RemUIOp::create(builder, thread, warpSize);
+  warp = arith::DivUIOp::create(builder, thread, warpSize);
+  emitAxes();
+
+  if (failed(emitBlock(*kernel.getBody())))
+    return failure();
+  LLVM::ReturnOp::create(builder, ValueRange());
+  return success();
+}
+
+/// The grid is one row of blocks, the last axis fastest.
+void KernelEmitter::emitAxes() {
+  Value block = NVVM::BlockIdXOp::create(builder, builder.getI32Type());
+  if (indexType.getWidth() > 32)
+    block = arith::ExtUIOp::create(builder, indexType, block);
+  for (int64_t i = kernel.getAxes().size() - 1; i >= 0; --i) {
+    tile::AxisAttr axis = kernel.getAxis(i);
+    Value position = getIndex(0);
+    if (axis.getBlocks() > 1) {
+      Value blocks = getIndex(axis.getBlocks());
+      position = i == 0 ? block : arith::RemUIOp::create(builder, block, blocks).getResult();
+      if (i != 0)
+        block = arith::DivUIOp::create(builder, block, blocks);
+    }
+    mapping.map(kernel.getAxisValues()[i], multiply(position, axis.getStep()));
+  }
+}
+
+LogicalResult KernelEmitter::emitBlock(Block &block) {
+  for (Operation &op : block)
+    if (!op.hasTrait<OpTrait::IsTerminator>() && failed(emitOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult KernelEmitter::emitOp(Operation *op) {
+  builder.setLoc(op->getLoc());
+  auto done = [](auto emit) {
+    emit();
+    return success();
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](arith::ConstantOp constant) { return emitConstant(constant); })
+      .Case([&](scf::ForOp loop) { return emitLoop(loop); })
+      .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
+      .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::ConvertLayoutOp convert) { return emitConvertLayout(convert); })
+      .Case([&](tile::LoadOp load) { return done([&] { emitLoad(load); }); })
+      .Case([&](tile::StoreOp store) { return done([&] { emitStore(store); }); })
+      .Case([&](tile::AllocOp alloc) { return done([&] { emitAlloc(alloc); }); })
+      .Case([&](tile::ReadOp read) { return done([&] { emitRead(read); }); })
+      .Case([&](tile::WriteOp write) { return done([&] { emitWrite(write); }); })
+      .Case([&](tile::CopyOp copy) { return done([&] { emitCopy(copy); }); })
+      .Case([&](tile::AsyncCopyOp copy) { return done([&] { emitAsyncCopy(copy); }); })
+      .Case([&](tile::AwaitOp await) { return done([&] { emitAwait(await); }); })
+      .Case([&](tile::BarrierOp) { return done([&] { emitBarrier(); }); })
+      .Case([&](tile::SplatOp splat) { return done([&] { emitSplat(splat); }); })
+      .Case([&](tile::BroadcastOp broadcast) { return done([&] { emitBroadcast(broadcast); }); })
+      .Case([&](tile::InBoundsOp inBounds) { return done([&] { emitInBounds(inBounds); }); })
+      .Default([&](Operation *other) { return emitElementwise(other); });
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars and elementwise operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::emitConstant(Operation *op) {
+  auto constant = cast<arith::ConstantOp>(op);
+  TypedAttr value = constant.getValue();
+  if (constant.getType().isIndex()) {
+    mapping.map(constant.getResult(), getIndex(cast<IntegerAttr>(value).getInt()));
+    return success();
+  }
+  if (isa<RankedTensorType>(constant.getType())) {
+    auto splat = dyn_cast<SplatElementsAttr>(value);
+    if (!splat)
+      return constant.emitError("constant tile has different elements, expected a splat");
+    value = SplatElementsAttr::get(cast<VectorType>(convertType(constant.getType())), splat.getSplatValue<Attribute>());
+  }
+  mapping.map(constant.getResult(), arith::ConstantOp::create(builder, value).getResult());
+  return success();
+}
+
+/// The same operation on the elements of this thread.
+LogicalResult KernelEmitter::emitElementwise(Operation *op) {
+  if (op->getNumRegions() != 0 || !isPure(op))
+    return op->emitError() << "operation " << op->getName() << " has no lowering to a thread's program";
+  OperationState state(op->getLoc(), op->getName());
+  state.addAttributes(op->getAttrs());
+  state.addOperands(lookup(op->getOperands()));
+  for (Type type : op->getResultTypes())
+    state.addTypes(convertType(type));
+  Operation *copy = builder.create(state);
+  mapping.map(op->getResults(), copy->getResults());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
+  auto loop = scf::ForOp::create(builder, lookup(op.getLowerBound()), lookup(op.getUpperBound()),
+                                 lookup(op.getStep()), lookup(op.getInitArgs()));
+  if (auto factor = op->getAttrOfType<IntegerAttr>("tile.unroll")) {
+    auto unroll = LLVM::LoopUnrollAttr::get(
+        builder.getContext(), /*disable=*/builder.getBoolAttr(factor.getInt() == 1),
+        /*count=*/builder.getI32IntegerAttr(factor.getInt()), {}, {}, {}, {}, {});
+    loop->setAttr("llvm.loop_annotation",
+                  LLVM::LoopAnnotationAttr::get(builder.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {},
+                                                {}, {}, {}, {}));
+  }
+  mapping.map(op.getInductionVar(), loop.getInductionVar());
+  mapping.map(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  OpBuilder::InsertionGuard guard(builder);
+  // With carried values the builder leaves the block without a terminator.
+  builder.setInsertionPointToStart(loop.getBody());
+  if (failed(emitBlock(*op.getBody())))
+    return failure();
+  auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
+  if (!yield.getResults().empty())
+    scf::YieldOp::create(builder, lookup(yield.getResults()));
+  mapping.map(op.getResults(), loop.getResults());
+  return success();
+}
+
+/// A reduction that no threads share: each folds its own elements in turn.
+LogicalResult KernelEmitter::emitSerialReduce(loop::ReduceOp op) {
+  SmallVector<Value> identities;
+  for (auto [kind, type] : llvm::zip(op.getMonoids(), op.getResultTypes())) {
+    TypedAttr identity = getIdentity(kind, getElementTypeOrSelf(type));
+    Type converted = convertType(type);
+    if (auto vector = dyn_cast<VectorType>(converted))
+      identity = SplatElementsAttr::get(vector, Attribute(identity));
+    identities.push_back(arith::ConstantOp::create(builder, identity));
+  }
+  auto loop = scf::ForOp::create(builder, getIndex(0), getIndex(op.getExtent()), getIndex(1), identities);
+  mapping.map(op.getInductionVar(), loop.getInductionVar());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  if (failed(emitBlock(*op.getBody())))
+    return failure();
+  SmallVector<Value> next;
+  for (auto [kind, carried, value] :
+       llvm::zip(op.getMonoids(), loop.getRegionIterArgs(), op.getBody()->getTerminator()->getOperands()))
+    next.push_back(combine(builder, builder.getLoc(), kind, carried, lookup(value)));
+  scf::YieldOp::create(builder, next);
+  mapping.map(op.getResults(), loop.getResults());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::emitSplat(tile::SplatOp op) {
+  auto type = cast<VectorType>(convertType(op.getType()));
+  mapping.map(op.getResult(), vector::BroadcastOp::create(builder, type, lookup(op.getInput())).getResult());
+}
+
+/// The verifier has checked that each thread holds the elements it needs: only
+/// registers are repeated.
+void KernelEmitter::emitBroadcast(tile::BroadcastOp op) {
+  LinearLayout from = tile::getLayout(op.getInput()).getLinearLayout();
+  LinearLayout to = tile::getLayout(op.getResult()).getLinearLayout();
+  std::map<std::vector<int32_t>, int32_t> registerAt;
+  for (int32_t reg = 0; reg < from.getNumRegisters(); ++reg) {
+    Coordinates coordinates = from.apply(reg, 0);
+    registerAt.emplace(std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
+  }
+  SmallVector<Value> elements = unpack(lookup(op.getInput()));
+  SmallVector<Value> results;
+  for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg) {
+    Coordinates coordinates = to.apply(reg, 0);
+    std::vector<int32_t> kept;
+    for (int64_t dim : op.getDims())
+      kept.push_back(coordinates[dim]);
+    results.push_back(elements[registerAt.at(kept)]);
+  }
+  mapping.map(op.getResult(), pack(results));
+}
+
+LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
+  tile::LayoutAttr fromAttr = tile::getLayout(op.getInput()), toAttr = tile::getLayout(op.getResult());
+  LinearLayout from = fromAttr.getLinearLayout(), to = toAttr.getLinearLayout();
+  llvm::Expected<LayoutConversion> conversion = classifyConversion(from, to);
+  if (!conversion)
+    return op.emitError() << "cannot convert the layout: " << llvm::toString(conversion.takeError());
+  SmallVector<Value> elements = unpack(lookup(op.getInput())), results;
+  if (conversion->getKind() <= ConversionKind::RegisterPermutation) {
+    for (int32_t source : conversion->getRegisterMap())
+      results.push_back(elements[source]);
+    mapping.map(op.getResult(), pack(results));
+    return success();
+  }
+
+  // Through shared memory, one element at a time in row-major order.
+  Type element = op.getType().getElementType();
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  Value scratch = allocateShared(op.getType().getNumElements() * bytes);
+  auto pointerTo = [&](tile::LayoutAttr layout, int32_t reg) {
+    Value offset = getIndex(0);
+    for (auto [coordinate, size] : llvm::zip(getCoordinates(layout, reg), layout.getShape()))
+      offset = add(multiply(offset, size), coordinate);
+    return LLVM::GEPOp::create(builder, scratch.getType(), element, scratch, ValueRange(offset)).getResult();
+  };
+  // The scratch may still be read by threads behind in a previous iteration.
+  emitBarrier();
+  for (auto [reg, value] : llvm::enumerate(elements))
+    LLVM::StoreOp::create(builder, value, pointerTo(fromAttr, reg));
+  emitBarrier();
+  for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg)
+    results.push_back(LLVM::LoadOp::create(builder, element, pointerTo(toAttr, reg)));
+  mapping.map(op.getResult(), pack(results));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> KernelEmitter::lookup(ValueRange values) {
+  return llvm::map_to_vector(values, [&](Value value) { return mapping.lookup(value); });
+}
+
+Type KernelEmitter::convertType(Type type) {
+  if (type.isIndex())
+    return indexType;
+  if (auto tileType = dyn_cast<RankedTensorType>(type))
+    return VectorType::get({tile::getLayout(tileType).getLinearLayout().getNumRegisters()}, tileType.getElementType());
+  return type;
+}
+
+Value KernelEmitter::getIndex(int64_t value) { return arith::ConstantIntOp::create(builder, indexType, value); }
+
+Value KernelEmitter::add(Value lhs, Value rhs) {
+  return builder.createOrFold<arith::AddIOp>(lhs, rhs, arith::IntegerOverflowFlags::nsw);
+}
+
+Value KernelEmitter::multiply(Value lhs, int64_t rhs) {
+  return builder.createOrFold<arith::MulIOp>(lhs, getIndex(rhs), arith::IntegerOverflowFlags::nsw);
+}
+
+Value KernelEmitter::conjunction(Value lhs, Value rhs) {
+  if (!lhs || !rhs)
+    return lhs ? lhs : rhs;
+  return arith::AndIOp::create(builder, lhs, rhs);
+}
+
+SmallVector<Value> KernelEmitter::unpack(Value vector) {
+  SmallVector<Value> elements;
+  for (int64_t i = 0, e = cast<VectorType>(vector.getType()).getNumElements(); i < e; ++i)
+    elements.push_back(vector::ExtractOp::create(builder, vector, ArrayRef<int64_t>(i)));
+  return elements;
+}
+
+Value KernelEmitter::pack(ArrayRef<Value> elements) {
+  auto type = VectorType::get({static_cast<int64_t>(elements.size())}, elements.front().getType());
+  return vector::FromElementsOp::create(builder, type, elements);
+}
+
+} // namespace deplo

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Writes the program of one thread for a scheduled tile.kernel.
+//
+// A tile becomes the vector of the elements that a thread holds, in register
+// order of its layout. Everything that depends on the thread is computed from
+// its lane and warp by the bases of the layout.
+
+#ifndef DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H
+#define DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H
+
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace deplo {
+
+namespace loop {
+class ReduceOp;
+} // namespace loop
+
+class KernelEmitter {
+public:
+  /// Emits the body of `kernel` into the empty `function`, whose arguments are
+  /// the pointers of the kernel's memrefs. Index arithmetic is in `indexType`.
+  /// `sharedMemory` is the symbol of the dynamic shared memory.
+  KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function, mlir::FlatSymbolRefAttr sharedMemory,
+                mlir::IntegerType indexType);
+
+  mlir::LogicalResult run();
+
+  /// Bytes of dynamic shared memory that the emitted code uses.
+  int64_t getSharedBytes() const { return sharedBytes; }
+
+private:
+  // Structure (KernelEmitter.cpp).
+  void emitAxes();
+  mlir::LogicalResult emitBlock(mlir::Block &block);
+  mlir::LogicalResult emitOp(mlir::Operation *op);
+  mlir::LogicalResult emitConstant(mlir::Operation *op);
+  mlir::LogicalResult emitElementwise(mlir::Operation *op);
+  mlir::LogicalResult emitLoop(mlir::scf::ForOp op);
+  mlir::LogicalResult emitSerialReduce(loop::ReduceOp op);
+  void emitSplat(tile::SplatOp op);
+  void emitBroadcast(tile::BroadcastOp op);
+  mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
+  mlir::LogicalResult emitReduce(tile::ReduceOp op);
+
+  // Memory (EmitMemory.cpp).
+  void emitLoad(tile::LoadOp op);
+  void emitStore(tile::StoreOp op);
+  void emitAlloc(tile::AllocOp op);
+  void emitRead(tile::ReadOp op);
+  void emitWrite(tile::WriteOp op);
+  void emitCopy(tile::CopyOp op);
+  void emitAsyncCopy(tile::AsyncCopyOp op);
+  void emitAwait(tile::AwaitOp op);
+  void emitInBounds(tile::InBoundsOp op);
+  void emitBarrier();
+  template <typename OpT>
+  void emitCopyVectors(OpT op, llvm::function_ref<void(mlir::Value global, mlir::Value shared, mlir::Value inBounds)> move);
+
+  // Coordinates.
+  /// The coordinates of the element that this thread holds in register `reg`.
+  llvm::SmallVector<mlir::Value> getCoordinates(tile::LayoutAttr layout, int32_t reg);
+  /// The part of coordinate `dim` that depends on the thread.
+  mlir::Value getThreadCoordinate(tile::LayoutAttr layout, unsigned dim);
+  /// True in the one thread among replicas that acts; null if there are none.
+  mlir::Value getIsLeader(const LinearLayout &layout);
+  /// The same for warps alone.
+  mlir::Value getIsLeaderWarp(const LinearLayout &layout);
+  /// True if `index` has none of the bits of `mask`; null if that's always so.
+  mlir::Value getIsZero(mlir::Value index, int64_t mask);
+  /// corner + coordinate < bound for every dimension; null without bounds.
+  mlir::Value getInBounds(mlir::ValueRange corner, mlir::ValueRange coordinates, llvm::ArrayRef<int64_t> steps,
+                          std::optional<llvm::ArrayRef<int64_t>> bounds);
+  /// The pointer to the element of a box of global memory at `coordinates`.
+  mlir::Value getGlobalPointer(mlir::Value memref, mlir::ValueRange indices, llvm::ArrayRef<int64_t> spannedDims,
+                               llvm::ArrayRef<int64_t> steps, mlir::ValueRange coordinates);
+  mlir::Value getSharedPointer(mlir::Value buffer, tile::BufferType type, mlir::ValueRange coordinates);
+
+  // Values.
+  mlir::Value lookup(mlir::Value value) { return mapping.lookup(value); }
+  llvm::SmallVector<mlir::Value> lookup(mlir::ValueRange values);
+  /// The type in the thread's program: the vector of a tile, the machine
+  /// integer of an index.
+  mlir::Type convertType(mlir::Type type);
+  mlir::Value getIndex(int64_t value);
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value multiply(mlir::Value lhs, int64_t rhs);
+  mlir::Value conjunction(mlir::Value lhs, mlir::Value rhs);
+  llvm::SmallVector<mlir::Value> unpack(mlir::Value vector);
+  mlir::Value pack(llvm::ArrayRef<mlir::Value> elements);
+  /// A pointer to `bytes` of shared memory of their own.
+  mlir::Value allocateShared(int64_t bytes);
+
+  tile::KernelOp kernel;
+  mlir::LLVM::LLVMFuncOp function;
+  mlir::FlatSymbolRefAttr sharedMemory;
+  mlir::IntegerType indexType;
+  mlir::ImplicitLocOpBuilder builder;
+  mlir::IRMapping mapping;
+
+  mlir::Value thread, lane, warp;
+  llvm::DenseMap<std::pair<tile::LayoutAttr, unsigned>, mlir::Value> threadCoordinates;
+  /// Where values of the whole kernel are computed: before its first loop.
+  mlir::Block *entry = nullptr;
+  int64_t sharedBytes = 0;
+  /// Groups of asynchronous copies committed so far, and the group of each token.
+  int64_t committedGroups = 0;
+  llvm::DenseMap<mlir::Value, int64_t> groupOfToken;
+};
+
+} // namespace deplo
+
+#endif // DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H

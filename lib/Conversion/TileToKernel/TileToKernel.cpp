@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tile.kernel to a device function:
+//
+//   tile.kernel @k(%x: memref<...>, ...) axes(...) warps(8) { tiles }
+//   ->
+//   gpu.module @kernels { llvm.func @k(%x: !llvm.ptr<1>, ...) { one thread } }
+//
+// Legal when every tile has a layout. KernelEmitter.h says how values become a
+// thread's.
+
+#include "KernelEmitter.h"
+
+#include "deplo/Conversion/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace deplo {
+
+#define GEN_PASS_DEF_TILETOKERNELPASS
+#include "deplo/Conversion/Passes.h.inc"
+
+namespace {
+
+constexpr StringLiteral sharedMemoryName = "shared_memory";
+constexpr unsigned globalAddressSpace = 1, sharedAddressSpace = 3;
+constexpr int64_t threadsPerWarp = 32;
+
+/// Every tile has a layout, and warps are chosen.
+LogicalResult verifyIsScheduled(tile::KernelOp kernel) {
+  if (!kernel.getWarps())
+    return kernel.emitError("kernel has no warps; run deplo-blockify-launch first");
+  WalkResult result = kernel.walk([&](Operation *op) {
+    for (Value value : op->getResults())
+      if (isa<RankedTensorType>(value.getType()) && !tile::getLayout(value)) {
+        op->emitError() << "result of " << op->getName() << " has no layout; run deplo-register-tile first";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// The number of elements between the first and the last that a memref spans.
+int64_t getSpan(MemRefType type) {
+  auto [strides, offset] = type.getStridesAndOffset();
+  int64_t last = offset;
+  for (auto [size, stride] : llvm::zip(type.getShape(), strides))
+    last += std::max<int64_t>(size - 1, 0) * stride;
+  return last + 1;
+}
+
+/// 32-bit arithmetic is enough if no coordinate, offset or bound in any block
+/// reaches 2^31: blocks may start below an extent and reach past it by a tile.
+IntegerType chooseIndexType(tile::KernelOp kernel) {
+  constexpr int64_t limit = int64_t(1) << 30;
+  bool fits = llvm::all_of(kernel.getMemrefs(), [](BlockArgument argument) {
+    return getSpan(cast<MemRefType>(argument.getType())) < limit;
+  });
+  for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
+    fits &= kernel.getAxis(i).getExtent() < limit;
+  return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
+}
+
+struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
+  using TileToKernelPassBase::TileToKernelPassBase;
+
+  void runOnOperation() override {
+    SmallVector<tile::KernelOp> kernels(getOperation().getOps<tile::KernelOp>());
+    if (kernels.empty())
+      return;
+    tile::TargetAttr target = tile::TargetAttr::lookup(getOperation());
+    if (!target)
+      return signalPassFailure();
+    gpu::GPUModuleOp module = createModule(target);
+    for (tile::KernelOp kernel : kernels)
+      if (failed(convert(kernel, module, target)))
+        return signalPassFailure();
+  }
+
+  gpu::GPUModuleOp createModule(tile::TargetAttr target) {
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    auto module = gpu::GPUModuleOp::create(builder, getOperation().getLoc(), "kernels");
+    module.setTargetsAttr(builder.getArrayAttr(
+        NVVM::NVVMTargetAttr::get(&getContext(), /*O=*/3, "nvptx64-nvidia-cuda", target.getChip())));
+    builder.setInsertionPointToStart(module.getBody());
+    // Its size is given at launch; alignment for the widest shared-memory access.
+    LLVM::GlobalOp::create(builder, module.getLoc(), LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External, sharedMemoryName, Attribute(),
+                           /*alignment=*/16, sharedAddressSpace);
+    return module;
+  }
+
+  LogicalResult convert(tile::KernelOp kernel, gpu::GPUModuleOp module, tile::TargetAttr target) {
+    if (failed(verifyIsScheduled(kernel)))
+      return failure();
+    int64_t blocks = 1;
+    for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
+      blocks *= kernel.getAxis(i).getBlocks();
+    // CUDA C++ Programming Guide, technical specifications: grid x-dimension.
+    constexpr int64_t maxBlocks = (int64_t(1) << 31) - 1;
+    if (blocks > maxBlocks)
+      return kernel.emitError() << "kernel needs " << blocks << " blocks, the most is " << maxBlocks
+                                << "; raise block in its schedule";
+
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    auto pointer = LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
+    SmallVector<Type> argumentTypes(kernel.getNumMemrefs(), pointer);
+    auto function = LLVM::LLVMFuncOp::create(
+        builder, kernel.getLoc(), kernel.getSymName(),
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()), argumentTypes));
+    int64_t threads = *kernel.getWarps() * threadsPerWarp;
+    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                      builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+    annotateArguments(kernel, function, builder);
+
+    KernelEmitter emitter(kernel, function, FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),
+                          chooseIndexType(kernel));
+    if (failed(emitter.run()))
+      return failure();
+    if (emitter.getSharedBytes() > target.getSharedPerBlock())
+      return kernel.emitError() << "kernel needs " << emitter.getSharedBytes()
+                                << " bytes of shared memory a block, " << target.getChip() << " has "
+                                << target.getSharedPerBlock() << "; lower block or chunk in its schedule";
+    function->setAttr("tile.launch",
+                      tile::LaunchAttr::get(&getContext(), blocks, threads, emitter.getSharedBytes()));
+    kernel.erase();
+    return success();
+  }
+
+  /// What is known of the pointers: aligned, and what is written is read by no
+  /// other access, so that loads may go through the read-only cache.
+  void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function, OpBuilder &builder) {
+    for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(alignment));
+      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      bool written = llvm::any_of(memref.getUsers(), [](Operation *user) { return isa<tile::StoreOp>(user); });
+      function.setArgAttr(i,
+                          written ? LLVM::LLVMDialect::getWriteOnlyAttrName()
+                                  : LLVM::LLVMDialect::getReadonlyAttrName(),
+                          builder.getUnitAttr());
+    }
+  }
+};
+
+} // namespace
+} // namespace deplo

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/Bytecode/BytecodeImplementation.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include "deplo/Dialect/Tile/IR/TileDialect.cpp.inc"
+#include "deplo/Dialect/Tile/IR/TileEnums.cpp.inc"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+namespace {
+
+/// Layouts are long and shared by many values: print them once, by name.
+struct TileAsmInterface : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
+    if (isa<LayoutAttr>(attr)) {
+      os << "layout";
+      return AliasResult::OverridableAlias;
+    }
+    if (isa<TargetAttr>(attr)) {
+      os << "target";
+      return AliasResult::OverridableAlias;
+    }
+    return AliasResult::NoAlias;
+  }
+};
+
+/// The version that bytecode carries; raise `current` when the meaning or form
+/// of an operation changes, and upgrade older versions when reading.
+struct TileVersion : DialectVersion {
+  static constexpr uint64_t current = 1;
+};
+
+struct TileBytecodeInterface : BytecodeDialectInterface {
+  TileBytecodeInterface(Dialect *dialect) : BytecodeDialectInterface(dialect) {}
+
+  void writeVersion(DialectBytecodeWriter &writer) const override {
+    writer.writeVarInt(TileVersion::current);
+  }
+
+  std::unique_ptr<DialectVersion> readVersion(DialectBytecodeReader &reader) const override {
+    uint64_t version;
+    if (failed(reader.readVarInt(version)))
+      return nullptr;
+    if (version > TileVersion::current) {
+      reader.emitError() << "tile dialect version " << version << " is newer than the supported version "
+                         << TileVersion::current;
+      return nullptr;
+    }
+    return std::make_unique<TileVersion>();
+  }
+};
+
+} // namespace
+
+void TileDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "deplo/Dialect/Tile/IR/TileOps.cpp.inc"
+      >();
+  registerAttributes();
+  registerTypes();
+  addInterfaces<TileAsmInterface, TileBytecodeInterface>();
+}
+
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName().getValue();
+  if (name == "tile.target") {
+    if (!isa<ModuleOp>(op) || !isa<TargetAttr>(attribute.getValue()))
+      return op->emitOpError("attribute tile.target is a #tile.target on a module");
+    return success();
+  }
+  if (name == "tile.launch") {
+    if (!isa<FunctionOpInterface>(op) || !isa<LaunchAttr>(attribute.getValue()))
+      return op->emitOpError("attribute tile.launch is a #tile.launch on a function");
+    return success();
+  }
+  if (name == "tile.unroll") {
+    auto factor = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!isa<scf::ForOp>(op) || !factor || factor.getInt() < 1)
+      return op->emitOpError("attribute tile.unroll is a positive integer on scf.for");
+    return success();
+  }
+  return op->emitOpError() << "has the unknown attribute " << name << " of the tile dialect";
+}
+
+LayoutAttr getLayout(Type tile) {
+  auto type = dyn_cast<RankedTensorType>(tile);
+  return type ? dyn_cast_or_null<LayoutAttr>(type.getEncoding()) : LayoutAttr();
+}
+
+SmallVector<int64_t> getSpannedDims(std::optional<ArrayRef<int64_t>> dims, int64_t memrefRank,
+                                    int64_t tileRank) {
+  if (dims)
+    return llvm::to_vector(*dims);
+  return llvm::to_vector(llvm::seq<int64_t>(memrefRank - tileRank, memrefRank));
+}
+
+} // namespace deplo::tile

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#define GET_TYPEDEF_CLASSES
+#include "deplo/Dialect/Tile/IR/TileTypes.cpp.inc"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+void TileDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "deplo/Dialect/Tile/IR/TileTypes.cpp.inc"
+      >();
+}
+
+Type BufferType::parse(AsmParser &parser) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<int64_t> shape;
+  Type elementType;
+  SharedAttr layout;
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(elementType) || parser.parseComma() || parser.parseAttribute(layout) || parser.parseGreater())
+    return {};
+  return parser.getChecked<BufferType>(loc, parser.getContext(), shape, elementType, layout);
+}
+
+void BufferType::print(AsmPrinter &printer) const {
+  printer << "<";
+  for (int64_t size : getShape())
+    printer << size << "x";
+  printer << getElementType() << ", " << getLayout() << ">";
+}
+
+LogicalResult BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
+                                 Type elementType, SharedAttr) {
+  for (int64_t size : shape) // C1
+    if (size < 1)
+      return emitError() << "buffer size " << size << " is not positive";
+  if (!elementType.isIntOrFloat() || elementType.getIntOrFloatBitWidth() % 8 != 0) // C2
+    return emitError() << "buffer elements are integers or floats of whole bytes, got " << elementType;
+  return success();
+}
+
+int64_t BufferType::getSizeInBytes() const {
+  int64_t rows = 1;
+  for (int64_t size : getShape().drop_back())
+    rows *= size;
+  int64_t row = (getShape().empty() ? 1 : getShape().back()) + getLayout().getPad();
+  return rows * row * getElementType().getIntOrFloatBitWidth() / 8;
+}
+
+} // namespace deplo::tile

@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+import os
+
+import lit.formats
+from lit.llvm import llvm_config
+
+config.name = "deplo"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.deplo_obj_root, "test")
+
+llvm_config.use_default_substitutions()
+llvm_config.with_environment("FILECHECK_OPTS", "--enable-var-scope --allow-unused-prefixes=false")
+llvm_config.add_tool_substitutions(
+    ["deplo-opt", "deplo-reduce", "deplo-lsp-server"], [config.deplo_tools_dir])
