@@ -6,6 +6,8 @@
 
 #include "deplo/Dialect/Monoid.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Traits.h"
+#include "mlir/IR/AffineMap.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -23,5 +25,15 @@
 
 #define GET_OP_CLASSES
 #include "deplo/Dialect/Graph/IR/GraphOps.h.inc"
+
+namespace deplo::graph {
+
+/// The map of a read through `outer`, into a tensor of `outerShape`, of a read
+/// through `inner` from a tensor of `sourceShape`; null if it would divide sums
+/// of coordinates and is not a reshape either.
+mlir::AffineMap composeReads(mlir::AffineMap outer, llvm::ArrayRef<int64_t> outerShape,
+                             mlir::AffineMap inner, llvm::ArrayRef<int64_t> sourceShape);
+
+} // namespace deplo::graph
 
 #endif // DEPLO_DIALECT_GRAPH_IR_GRAPH_H

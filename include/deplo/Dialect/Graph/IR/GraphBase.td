@@ -24,9 +24,10 @@ def Graph_Dialect : Dialect {
     `graph.fused` wraps the primitives that become one kernel: only its operands
     and results touch memory.
 
-    Function arguments may carry `graph.name` (the source name) and
-    `graph.strides` (element strides of an input that is not row-major
-    contiguous).
+    Function arguments may carry
+    - `graph.name`, a string: the name in the source program,
+    - `graph.strides`, an array of integers: element strides of an input that is
+      not row-major contiguous, one for each dimension, none negative.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let useDefaultAttributePrinterParser = 1;

@@ -6,6 +6,7 @@
 
 include "deplo/Dialect/Graph/IR/GraphBase.td"
 include "deplo/Dialect/Monoid.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -14,8 +15,9 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Graph_Op<string mnemonic, list<Trait> traits = []>
     : Op<Graph_Dialect, mnemonic, traits>;
 
-def Graph_FloatTensor : TensorOf<[F16, BF16, F32]>;
-def Graph_Tensor : TensorOf<[F16, BF16, F32]>;
+def Graph_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
+// Primitives compute on every element type that a buffer may hold.
+def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]>;
 
 //===----------------------------------------------------------------------===//
 // Named tier: pointwise
@@ -85,8 +87,8 @@ def Graph_CastOp : Graph_Op<"cast", [Pure, SameOperandsAndResultShape]> {
     Constraints:
     - C1: operand and result have the same shape.
   }];
-  let arguments = (ins Graph_Tensor:$input);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_FloatTensor:$input);
+  let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
   let hasFolder = 1;
 }
@@ -95,7 +97,7 @@ def Graph_CastOp : Graph_Op<"cast", [Pure, SameOperandsAndResultShape]> {
 // Named tier: reductions and normalisations
 //===----------------------------------------------------------------------===//
 
-class Graph_ReductionOp<string mnemonic, string formula>
+class Graph_ReductionOp<string mnemonic, string formula, string constraints = "">
     : Graph_Op<mnemonic, [Pure, SameOperandsAndResultElementType]> {
   let summary = formula # " over axes";
   let description = "Computes the " # formula # [{ over `axes`, accumulated in f32 and rounded once.
@@ -104,7 +106,7 @@ class Graph_ReductionOp<string mnemonic, string formula>
     - C1: `axes` is strictly increasing and within the operand's rank.
     - C2: the result has the operand's shape with the axes of size 1
       (`keepdims`) or removed.
-  }];
+}] # constraints;
   let arguments = (ins Graph_FloatTensor:$input, DenseI64ArrayAttr:$axes, UnitAttr:$keepdims);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `axes` $axes (`keepdims` $keepdims^)? attr-dict `:` type($input) `->` type($result)";
@@ -114,16 +116,20 @@ class Graph_ReductionOp<string mnemonic, string formula>
 def Graph_SumOp : Graph_ReductionOp<"sum", "sum">;
 def Graph_MeanOp : Graph_ReductionOp<"mean", "mean (NaN over nothing)">;
 def Graph_ProdOp : Graph_ReductionOp<"prod", "product">;
-def Graph_AmaxOp : Graph_ReductionOp<"amax", "maximum, NaN if any element is NaN,">;
-def Graph_AminOp : Graph_ReductionOp<"amin", "minimum, NaN if any element is NaN,">;
+
+defvar Graph_NonEmpty = "    - C3: the axes hold at least one element.\n";
+def Graph_AmaxOp : Graph_ReductionOp<"amax", "maximum, NaN if any element is NaN,", Graph_NonEmpty>;
+def Graph_AminOp : Graph_ReductionOp<"amin", "minimum, NaN if any element is NaN,", Graph_NonEmpty>;
 
 def Graph_VarOp : Graph_Op<"var", [Pure, SameOperandsAndResultElementType]> {
   let summary = "variance over axes";
   let description = [{
-    Computes `sum((x - mean(x))^2) / (n - correction)` over `axes` in two
-    passes on the data, in f32, rounded once.
+    Computes `sum((x - mean(x))^2) / (n - correction)` over the `n` elements of
+    `axes` in two passes on the data, in f32, rounded once. NaN where
+    `n - correction` is 0; the divisor is never negative.
 
-    Constraints: C1 and C2 of `graph.sum`.
+    Constraints: C1 and C2 of `graph.sum`, and
+    - C3: the correction is not negative.
   }];
   let arguments = (ins Graph_FloatTensor:$input, DenseI64ArrayAttr:$axes, F64Attr:$correction, UnitAttr:$keepdims);
   let results = (outs Graph_FloatTensor:$result);
@@ -193,10 +199,10 @@ def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, SameOperandsAndResultElementTyp
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     Constraints:
-    - C1: operand and result hold the same number of elements.
+    - C1: operand and result hold the same number of elements (static shapes).
   }];
-  let arguments = (ins Graph_Tensor:$input);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_FloatTensor:$input);
+  let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -209,8 +215,8 @@ def Graph_PermuteOp : Graph_Op<"permute", [Pure, SameOperandsAndResultElementTyp
     - C1: `permutation` is a permutation of the operand's axes.
     - C2: the result's shape is the operand's, permuted.
   }];
-  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$permutation);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_FloatTensor:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `by` $permutation attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -223,8 +229,8 @@ def Graph_ExpandOp : Graph_Op<"expand", [Pure, SameOperandsAndResultElementType]
     - C1: aligned at the last axis, each operand size is 1 or the result's size,
       and the result's rank is no smaller.
   }];
-  let arguments = (ins Graph_Tensor:$input);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_FloatTensor:$input);
+  let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -237,8 +243,8 @@ def Graph_SliceOp : Graph_Op<"slice", [Pure, SameOperandsAndResultElementType]> 
     - C1: one offset and one stride for each axis; strides are positive.
     - C2: the result has the operand's rank and reads within its bounds.
   }];
-  let arguments = (ins Graph_Tensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$strides);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_FloatTensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$strides);
+  let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `offsets` $offsets `strides` $strides attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -248,8 +254,17 @@ def Graph_SliceOp : Graph_Op<"slice", [Pure, SameOperandsAndResultElementType]> 
 // Primitive tier
 //===----------------------------------------------------------------------===//
 
-def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a constant tensor";
+  let description = [{
+    ```mlir
+    %half = graph.constant dense<5.000000e-01> : tensor<4xf32>
+    ```
+
+    Kernels hold constants whose elements are all the same; other tensors are
+    arguments of the program.
+  }];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "attr-dict $value";
@@ -257,7 +272,7 @@ def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, AllTypesMatch<[
 }
 
 def Graph_MapOp : Graph_Op<"map", [Pure, SingleBlockImplicitTerminator<"YieldOp">,
-    RecursivelySpeculatable, SameOperandsAndResultShape]> {
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "a scalar function of corresponding elements";
   let description = [{
     The region computes one element of the result from the elements of the
@@ -274,27 +289,48 @@ def Graph_MapOp : Graph_Op<"map", [Pure, SingleBlockImplicitTerminator<"YieldOp"
     - C1: operands and result have the same shape.
     - C2: block arguments are the operands' element types.
     - C3: the region yields one value of the result's element type.
+    - C4: the region's operations are scalar and have no side effects and no
+      regions.
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Variadic<Graph_AnyTensor>:$inputs);
+  let results = (outs Graph_AnyTensor:$result);
   let regions = (region SizedRegion<1>:$region);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::RankedTensorType":$resultType, "::mlir::ValueRange":$inputs,
+        "::llvm::function_ref<::mlir::Value(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange)>":$body)>];
+  let extraClassDeclaration = [{
+    /// The scalar that the region yields.
+    ::mlir::Value getYielded() { return getBody()->getTerminator()->getOperand(0); }
+  }];
 }
 
-def Graph_ReduceOp : Graph_Op<"reduce", [Pure]> {
+def Graph_ReduceOp : Graph_Op<"reduce", [Pure,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a monoid folded over axes";
   let description = [{
+    ```mlir
+    %sum = graph.reduce add %x axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+    ```
+
+    Floats accumulate in f32 at least and are rounded once. Over nothing the
+    result is the monoid's identity.
+
     Constraints:
     - C1: `axes` is strictly increasing and within the operand's rank.
     - C2: the result has the operand's shape without the axes, and its element
       type.
   }];
-  let arguments = (ins Deplo_Monoid:$kind, AnyRankedTensor:$input, DenseI64ArrayAttr:$axes);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Deplo_Monoid:$kind, Graph_AnyTensor:$input, DenseI64ArrayAttr:$axes);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$kind $input `axes` $axes attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
+  let builders = [OpBuilder<(ins "::deplo::Monoid":$kind, "::mlir::Value":$input,
+                                 "::llvm::ArrayRef<int64_t>":$axes)>];
 }
 
 def Graph_IndexMapOp : Graph_Op<"index_map", [Pure]> {
@@ -314,16 +350,15 @@ def Graph_IndexMapOp : Graph_Op<"index_map", [Pure]> {
     - C2: operand and result have the same element type.
     - C3: every coordinate the map yields is within the operand (static shapes).
   }];
-  let arguments = (ins AnyRankedTensor:$input, AffineMapAttr:$map);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Graph_AnyTensor:$input, AffineMapAttr:$map);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$input `by` $map attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
 
-def Graph_FusedOp : Graph_Op<"fused", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
-    RecursivelySpeculatable]> {
+def Graph_FusedOp : Graph_Op<"fused", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "primitives that become one kernel";
   let description = [{
     Only operands and results touch memory.
@@ -340,18 +375,25 @@ def Graph_FusedOp : Graph_Op<"fused", [Pure, IsolatedFromAbove, SingleBlockImpli
     - C2: the region yields values of the result types.
     - C3: the region holds primitives only.
   }];
-  let arguments = (ins SymbolNameAttr:$kernel, Variadic<AnyRankedTensor>:$inputs);
-  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let arguments = (ins SymbolNameAttr:$kernel, Variadic<Graph_AnyTensor>:$inputs);
+  let results = (outs Variadic<Graph_AnyTensor>:$outputs);
   let regions = (region SizedRegion<1>:$region);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$kernel, "::mlir::TypeRange":$outputTypes,
+                                 "::mlir::ValueRange":$inputs)>];
+  let extraClassDeclaration = [{
+    ::deplo::graph::YieldOp getYield();
+  }];
 }
 
 def Graph_YieldOp : Graph_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["MapOp", "FusedOp"]>]> {
-  let summary = "the values of the enclosing region";
+  let summary = "the values of the enclosing region: a scalar of a map, the results of a fused group";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), "return;">];
 }
 
 #endif // DEPLO_DIALECT_GRAPH_IR_GRAPHOPS_TD
