@@ -813,7 +813,10 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
                          << ", which is not a kernel but a " << kind;
   if (callee->getNumRegions() == 0 || callee->getRegion(0).empty())
     return success();
-  Block::BlockArgListType arguments = callee->getRegion(0).getArguments();
+  // The axes of a tile.kernel follow its buffers.
+  auto arguments = llvm::to_vector(llvm::make_filter_range(
+      callee->getRegion(0).getArguments(),
+      [](BlockArgument argument) { return !argument.getType().isIndex(); }));
   if (arguments.size() != getBuffers().size()) // C2
     return emitOpError() << "passes " << getBuffers().size() << " buffers to @"
                          << getKernel() << ", which takes " << arguments.size();
