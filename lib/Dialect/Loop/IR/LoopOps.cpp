@@ -3,6 +3,8 @@
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 
+#include "deplo/Dialect/ArgumentNames.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AffineExprVisitor.h"
 #include "mlir/IR/AffineMap.h"
@@ -146,7 +148,12 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
                                /*allowType=*/true) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
+  keepArgumentNames(parser, arguments);
   return parseBody(parser, result, arguments);
+}
+
+void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn setName) {
+  printArgumentNames(getBody()->getArguments(), setName);
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {
