@@ -6,6 +6,18 @@
 
 include "mlir/Pass/PassBase.td"
 
+def StageInputsPass : Pass<"deplo-stage-inputs", "::deplo::tile::KernelOp"> {
+  let summary = "Reads inputs that a block needs several times from shared memory";
+  let description = [{
+    Step 007. A box of a memref that several loops of a block sweep (or, with
+    `always`, every box with a dimension that is not an axis of the kernel) is
+    copied to shared memory once and read from there. Where not all boxes fit the
+    target's shared memory, those that save most reads come first.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
+}
+
 def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
   let summary = "Says which thread holds which element of every tile";
   let description = [{
@@ -21,7 +33,46 @@ def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
   }];
   let options = [
     Option<"vector", "vector", "int64_t", "0",
-           "neighbours that a thread holds; 0 for the schedule's, or 4 without one">];
+           "the most neighbours that a thread holds; 0 for the schedule's, or 4 without one">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
+  let summary = "Copies to shared memory without a trip through registers";
+  let description = [{
+    Step 013. Copies become asynchronous ones of 4, 8 or 16 bytes, as strides,
+    bounds and alignment allow, and are awaited before the barrier that follows
+    (sm_80 and later).
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def PadSmemPass : Pass<"deplo-pad-smem", "::deplo::tile::KernelOp"> {
+  let summary = "Pads rows of shared buffers against bank conflicts";
+  let description = [{
+    Step 014. Chooses, for each buffer, the smallest pad that costs the accesses
+    to it the fewest wavefronts, by the model of banks in SharedMemory.h. With
+    `always` the pad may take all shared memory of a block, else a quarter of the
+    buffer.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
+  let summary = "Says how often loops are unrolled";
+  let description = [{
+    Step 016. Sets `tile.unroll` on loops with constant bounds: the largest
+    divisor of the trip count that the schedule and the instruction cache allow.
+  }];
+  let options = [
+    Option<"unroll", "unroll", "int64_t", "0", "the most copies of a body; 0 for the schedule's">];
 }
 
 def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelOp"> {

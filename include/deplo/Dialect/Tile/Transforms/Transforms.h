@@ -9,7 +9,43 @@
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 namespace deplo::tile {
+
+//===----------------------------------------------------------------------===//
+// stage_inputs
+//===----------------------------------------------------------------------===//
+
+/// The part of a memref that loads of one block sweep, from a fixed corner.
+struct StagedRow {
+  struct Read {
+    LoadOp load;
+    /// For each tile dimension: the induction variable that moves the load along
+    /// it, if there is one, and by how many elements of the tile.
+    llvm::SmallVector<mlir::Value> sweeps;
+    llvm::SmallVector<int64_t> factors;
+  };
+
+  mlir::Value memref;
+  /// For each memref dimension: a value (or null) and a constant to add to it.
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>> corner;
+  /// As in BoxAccess.
+  llvm::SmallVector<int64_t> shape, dims, steps, bounds;
+  /// Whether a dimension is not an axis of the kernel.
+  bool hasInnerDim = false;
+  llvm::SmallVector<Read> reads;
+
+  BufferType getBufferType() const;
+  bool isSameRow(const StagedRow &other) const;
+};
+
+/// The rows that can be staged, in the order of their first loads.
+std::vector<StagedRow> findRows(KernelOp kernel);
+
+/// Copies `rows` to shared memory before their first reader and makes their
+/// loads read from there.
+void stageRows(llvm::ArrayRef<StagedRow> rows);
 
 //===----------------------------------------------------------------------===//
 // register_tile
@@ -27,12 +63,40 @@ struct LayoutSummary {
 };
 
 /// Gives each tile of `kernel` a layout in which threads hold up to `vector`
-/// neighbours in memory. Emits an error and fails if a tile can't have one.
-mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector);
+/// neighbours in memory, if one access can move them (see getAccessWidth). Emits
+/// an error and fails if a tile can't have one.
+mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector, int64_t alignment);
 
 /// 32-bit registers of a thread that tiles with layouts occupy at once where
 /// threads wait for each other: nothing can be delayed past such a point.
 int64_t estimateRegisters(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
+// async_copy, pad_smem, mark_unroll
+//===----------------------------------------------------------------------===//
+
+/// Makes `copy` asynchronous, in accesses of 4, 8 or 16 bytes, and awaits it
+/// before the barrier that follows. Returns null, and leaves it, if no such
+/// access is possible or no barrier follows in its block.
+AsyncCopyOp makeAsync(CopyOp copy, int64_t alignment);
+
+/// What padding a buffer does to the wavefronts of its accesses.
+struct PaddingEffect {
+  int64_t pad = 0;
+  int64_t degreeBefore = 1, degreeAfter = 1;
+};
+
+/// The smallest pad of a buffer that costs its accesses the fewest wavefronts
+/// and adds at most `budget` bytes; nothing if accesses can't be modelled.
+std::optional<PaddingEffect> choosePadding(AllocOp alloc, int64_t alignment, int64_t budget);
+
+/// Gives a buffer another pad.
+void padBuffer(AllocOp alloc, int64_t pad);
+
+/// The number of copies of the body, a divisor of the trip count up to `most`
+/// that keeps the unrolled body within the instruction cache; 1 if bounds are
+/// not constant.
+int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
 
 //===----------------------------------------------------------------------===//
 // vectorize_access
@@ -41,6 +105,15 @@ int64_t estimateRegisters(KernelOp kernel);
 /// Sets `vector` of an access (see getAccessWidth) unless it is set or 1, and
 /// returns whether it did.
 bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
+
+//===----------------------------------------------------------------------===//
+// Before the lowering
+//===----------------------------------------------------------------------===//
+
+/// Checks that the scheduling passes have done what the lowering relies on:
+/// warps are chosen, tiles have layouts and reductions are tile.reduce. Errors
+/// name the value and the pass that should have run.
+mlir::LogicalResult verifyScheduled(KernelOp kernel);
 
 } // namespace deplo::tile
 
