@@ -85,11 +85,12 @@ Echelon BitMatrix::kernel() const {
 }
 
 std::optional<uint64_t> BitMatrix::solve(uint64_t image) const {
-  Echelon kernel;
-  Echelon::Vector rest = eliminate(columns, &kernel).reduce({image, 0});
+  Echelon::Vector rest = eliminate(columns, nullptr).reduce({image, 0});
   if (rest.value != 0)
     return std::nullopt;
-  return kernel.reduce({rest.combination, 0}).value;
+  // The smallest, since it uses no column that depends on those before it: the
+  // bits of such columns are the leading bits of the kernel.
+  return rest.combination;
 }
 
 std::optional<BitMatrix> BitMatrix::rightInverse() const {

@@ -7,8 +7,6 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <algorithm>
-
 using namespace deplo;
 using llvm::ArrayRef;
 using llvm::createStringError;

@@ -141,6 +141,15 @@ TEST(WgmmaFragment, Accumulator) {
   }
 }
 
+TEST(WgmmaFragment, Bases) {
+  EXPECT_EQ(toString(valueOf(wgmmaAccumulator(32))),
+            "reg = [[0, 1], [8, 0], [0, 8], [0, 16]], lane = [[0, 2], [0, 4], "
+            "[1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]], block = [] : "
+            "64x32");
+  EXPECT_EQ(valueOf(wgmmaTileA(16, {64, 32}, 1)),
+            valueOf(wgmmaAccumulator(32)));
+}
+
 TEST(WgmmaFragment, OperandA) {
   for (unsigned bits : {8, 16, 32}) {
     LinearLayout warp = valueOf(mmaFragment(MmaOperand::A, bits));

@@ -79,6 +79,7 @@ std::optional<ConversionKind> bruteForceKind(const LinearLayout &from,
 /// Runs a conversion the way that generated code does, on elements.
 void checkPlan(const LayoutConversion &conversion, const LinearLayout &from,
                const LinearLayout &to) {
+  std::map<int32_t, std::set<int32_t>> sourceRegisters;
   forEachIndex(to, [&](HardwareIndex index) {
     HardwareIndex source = conversion.getSource(index);
     EXPECT_EQ(from.apply(source), to.apply(index));
@@ -103,8 +104,7 @@ void checkPlan(const LayoutConversion &conversion, const LinearLayout &from,
     if (conversion.getKind() == ConversionKind::SharedMemory)
       return;
     EXPECT_EQ(source.warp, index.warp);
-    EXPECT_TRUE(llvm::is_contained(conversion.getSourceRegisters(index.reg),
-                                   source.reg));
+    sourceRegisters[index.reg].insert(source.reg);
     if (std::optional<int32_t> mask = conversion.getLaneXor(index.reg))
       EXPECT_EQ(source.lane, index.lane ^ *mask);
     if (conversion.getKind() == ConversionKind::WarpShuffle)
@@ -115,6 +115,9 @@ void checkPlan(const LayoutConversion &conversion, const LinearLayout &from,
     if (conversion.getKind() == ConversionKind::Nothing)
       EXPECT_EQ(source.reg, index.reg);
   });
+  for (const auto &[reg, sources] : sourceRegisters)
+    EXPECT_EQ(conversion.getSourceRegisters(reg),
+              llvm::SmallVector<int32_t>(sources.begin(), sources.end()));
 }
 
 int numOfKind[5];
@@ -219,6 +222,15 @@ TEST(LayoutConversion, SelectionNeedsNoShuffle) {
   EXPECT_EQ(conversion.getNumShuffles(), 0);
   EXPECT_EQ(conversion.getSourceRegisters(0),
             (llvm::SmallVector<int32_t>{0, 1}));
+}
+
+TEST(LayoutConversion, SelectionIsPreferredToShuffles) {
+  // The other lane has the element too, but so has another register.
+  LinearLayout from = makeLayout({2}, {{{{1}}, {{0}, {1}}, {}, {}}});
+  LinearLayout to = makeLayout({2}, {{{{1}}, {{1}, {1}}, {}, {}}});
+  LayoutConversion conversion = valueOf(classifyConversion(from, to));
+  EXPECT_EQ(conversion.getKind(), ConversionKind::WarpShuffle);
+  EXPECT_EQ(conversion.getNumShuffles(), 0);
 }
 
 TEST(LayoutConversion, TransposeInAWarpReadsBothRegisters) {

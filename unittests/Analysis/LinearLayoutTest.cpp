@@ -9,6 +9,7 @@ using namespace deplo;
 using namespace deplo::testing;
 using llvm::ArrayRef;
 using llvm::seq;
+using llvm::seq_inclusive;
 
 namespace {
 
@@ -487,8 +488,26 @@ TEST(LinearLayoutVectorWidth, TakesTheTightestLimit) {
   EXPECT_EQ(layout.vectorWidth(0, 32, 128, 0), 1);
 }
 
+TEST(LinearLayoutVectorWidth, MatchesBruteForce) {
+  for (int64_t contiguous : {1, 2, 8, 32}) {
+    LinearLayout layout =
+        valueOf(LinearLayout::blocked({512}, {contiguous}, {4}, {1}, {0}));
+    for (unsigned elementBits : {8, 16, 32, 64})
+      for (unsigned maxBits : {32, 64, 128})
+        for (int64_t alignment : seq_inclusive<int64_t>(0, 33)) {
+          int64_t expected = 1;
+          for (int64_t width = 2; width <= contiguous; width *= 2)
+            if (width * elementBits <= maxBits && alignment % width == 0)
+              expected = width;
+          EXPECT_EQ(layout.vectorWidth(0, elementBits, maxBits, alignment),
+                    expected);
+        }
+  }
+}
+
 TEST(LinearLayoutReductionBits, KnownAnswers) {
-  // A row of 256 over 2 x 4 registers, 32 lanes, ... and 4 rows of warps.
+  // Rows over registers 0 to 7, all lanes and one warp bit; the other warp bit
+  // and the last register bit are rows.
   LinearLayout layout =
       valueOf(LinearLayout::blocked({4, 512}, {1, 4}, {1, 32}, {2, 2}, {1, 0}));
   ReductionBits rows = layout.reductionBits(1);

@@ -290,7 +290,7 @@ TEST(FindPadding, IsTheSmallestOfTheBest) {
       }
 }
 
-TEST(FindPadding, TakesTheBestThatFits) {
+TEST(FindPadding, RejectsBuffersOverBudget) {
   SharedAccess access{makeBlocked({32, 32}, {1, 1}, {32, 1}, {1, 1}, {1, 0}),
                       1};
   EXPECT_EQ(errorOf(findPadding(access, makeBuffer({32, 32}, 4), 4095)),

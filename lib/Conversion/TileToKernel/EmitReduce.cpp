@@ -72,11 +72,14 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
     Coordinates coordinates = result.apply(reg, 0);
     registerAt.emplace(std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
   }
+  int32_t duplicates = layout.getReplicaMask().reg;
   SmallVector<SmallVector<Value>> reduced;
   for (auto [kind, input] : llvm::zip(op.getMonoids(), op.getInputs())) {
     SmallVector<SmallVector<Value>> slices(result.getNumRegisters());
     SmallVector<Value> elements = unpack(lookup(input));
     for (auto [reg, element] : llvm::enumerate(elements)) {
+      if (reg & duplicates) // the same element again
+        continue;
       Coordinates coordinates = layout.apply(reg, 0);
       std::vector<int32_t> kept(coordinates.begin(), coordinates.end());
       kept.erase(kept.begin() + axis);

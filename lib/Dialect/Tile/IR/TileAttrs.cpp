@@ -33,8 +33,13 @@ static std::vector<Coordinates> unflatten(ArrayRef<int64_t> flat, size_t rank) {
   return moves;
 }
 
+/// Moves that the algebra's 32-bit coordinates cannot hold.
+static bool isTooFar(int64_t move) { return move != static_cast<int32_t>(move); }
+
 static llvm::Expected<LinearLayout> createLayout(ArrayRef<int64_t> shape, ArrayRef<int64_t> registers,
                                                  ArrayRef<int64_t> lanes, ArrayRef<int64_t> warps) {
+  if (llvm::any_of(registers, isTooFar) || llvm::any_of(lanes, isTooFar) || llvm::any_of(warps, isTooFar))
+    return llvm::createStringError("a move does not fit 32 bits");
   LayoutBases bases;
   bases[unsigned(InputDim::Register)] = unflatten(registers, shape.size());
   bases[unsigned(InputDim::Lane)] = unflatten(lanes, shape.size());

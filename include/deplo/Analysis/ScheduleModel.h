@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The analytic model behind select_schedule: from the extents and accesses of
+// a kernel to the block, warps, vector and chunk that should run fastest on a
+// target. See docs/rationale/schedule-selection.md.
+
+#ifndef DEPLO_ANALYSIS_SCHEDULEMODEL_H
+#define DEPLO_ANALYSIS_SCHEDULEMODEL_H
+
+#include "deplo/Target/TargetDescription.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace deplo {
+
+/// One load or store of a kernel. Equal loads count once.
+struct ScheduleAccess {
+  int64_t elementBytes;
+  bool isStore = false;
+  /// Elements of memory between neighbours along each dimension, the parallel
+  /// axes first, then the inner dimensions; 0 where the access stays put.
+  std::vector<int64_t> strides;
+  /// The largest power of two, in elements, that divides every address of the
+  /// access apart from its unit-stride dimension: base pointer, offset and the
+  /// other strides.
+  int64_t alignment;
+};
+
+/// A dimension inside of the parallel axes: a reduction, or a sweep over a row.
+struct ScheduleInnerDim {
+  int64_t extent;
+  bool isReduced;
+};
+
+struct ScheduleFacts {
+  /// Extents of the parallel axes, outermost first.
+  std::vector<int64_t> axes;
+  /// Outermost first. Loops over the same data are one dimension.
+  std::vector<ScheduleInnerDim> inner;
+  std::vector<ScheduleAccess> accesses;
+  /// The most tiles over an inner dimension (or, without one, over the axes)
+  /// that are alive at once.
+  int64_t liveTiles = 1;
+  /// Reductions that wait for one another.
+  int64_t dependentReductions = 0;
+  /// Instructions for each element.
+  int64_t instructions = 1;
+};
+
+/// Fields that are decided already.
+struct SchedulePins {
+  std::optional<std::vector<int64_t>> block;
+  std::optional<int64_t> warps, vector, chunk, unroll;
+};
+
+struct ScheduleChoice {
+  /// Elements of each axis in a block.
+  std::vector<int64_t> block;
+  int64_t warps = 1;
+  int64_t vector = 1;
+  /// Elements of the inner dimensions that are on chip at once; 0 for all.
+  int64_t chunk = 0;
+  int64_t unroll = 1;
+
+  // Figures.
+  int64_t elementsPerThread = 1;
+  int64_t blocks = 1;
+  int64_t blocksPerMultiprocessor = 1;
+  double waves = 1;
+  int64_t registersPerThread = 1;
+  int64_t bytesRead = 0;
+  int64_t bytesWritten = 0;
+  double nanoseconds = 0;
+  /// Why, in one sentence.
+  std::string reason;
+};
+
+/// Returns the best choice that agrees with the pins, or the sentence that says
+/// why there is none in `error`.
+std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
+                                             const TargetDescription &target,
+                                             const SchedulePins &pins,
+                                             std::string &error);
+
+} // namespace deplo
+
+#endif // DEPLO_ANALYSIS_SCHEDULEMODEL_H

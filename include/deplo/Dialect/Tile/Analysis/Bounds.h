@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is known about the indices of box accesses.
+
+#ifndef DEPLO_DIALECT_TILE_ANALYSIS_BOUNDS_H
+#define DEPLO_DIALECT_TILE_ANALYSIS_BOUNDS_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Value.h"
+
+namespace deplo::tile {
+
+/// The index `scale * base + offset`; a constant has no base.
+struct AffineIndex {
+  mlir::Value base;
+  int64_t scale = 0;
+  int64_t offset = 0;
+
+  /// Looks through additions and multiplications by constants.
+  static AffineIndex get(mlir::Value index);
+
+  /// The index with another value, or without any (null), as the base.
+  mlir::Value rebuild(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value newBase) const;
+
+  /// The largest value, if the base is an axis of a kernel or the variable of a
+  /// loop with constant bounds.
+  std::optional<int64_t> getMax() const;
+  /// The largest power of two that divides every value of the index; 0 if the
+  /// index is always 0.
+  int64_t getDivisor() const;
+};
+
+/// Whether `size` elements from `corner` on, `step` apart, all lie below
+/// `bound`.
+bool isWithinBound(mlir::Value corner, int64_t step, int64_t size,
+                   int64_t bound);
+
+} // namespace deplo::tile
+
+#endif // DEPLO_DIALECT_TILE_ANALYSIS_BOUNDS_H

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef DEPLO_RUNTIME_EXECUTABLE_H
+#define DEPLO_RUNTIME_EXECUTABLE_H
+
+#include "deplo/Runtime/Device.h"
+#include "deplo/Runtime/Package.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace deplo::runtime {
+
+class ArenaPool;
+
+/// A package loaded on a device. Thread-safe.
+///
+/// Temporaries live in an arena that the executable owns. Each stream has its
+/// own, so runs on different streams may overlap; each recorded graph has its
+/// own too, so a graph may be replayed while the stream it was recorded on runs
+/// the same executable. An arena is made by the first run that needs it and
+/// used again when the graph it belonged to is gone.
+class Executable {
+public:
+  /// `bytes` may go away after the call.
+  static Result<std::unique_ptr<Executable>> load(std::string_view bytes,
+                                                  Device &device);
+
+  /// All runs, and all graphs that contain one, must have come to their end.
+  ~Executable();
+  Executable(const Executable &) = delete;
+  Executable &operator=(const Executable &) = delete;
+
+  /// Enqueues one execution on `stream`. `buffers` holds the device pointers of
+  /// all inputs, then of all outputs, `count` in total. May be recorded into a
+  /// graph. Checks number, null and alignment; sizes are the caller's duty.
+  Status run(void *const *buffers, size_t count, Stream stream = nullptr);
+
+  Device &device() const { return target; }
+  const Manifest &manifest() const { return header; }
+
+  size_t bufferCount() const { return bufferChecks.size(); }
+  /// Buffer `index` of run: the inputs, then the outputs.
+  const TensorInfo &buffer(size_t index) const;
+
+  /// JSON text: {"device", "manifest", "kernels": [KernelAttributes]}, the
+  /// kernels in the manifest's order, null for what the device cannot tell.
+  std::string info() const;
+
+private:
+  /// One launch; its arguments are a range of `slots`.
+  struct Launch {
+    size_t kernel;
+    size_t firstSlot;
+    size_t slotCount;
+  };
+
+  /// What run verifies of one pointer.
+  struct BufferCheck {
+    uintptr_t alignmentMask;
+    bool mayBeNull;
+  };
+
+  Executable(Device &device, Manifest manifest,
+             std::unique_ptr<LoadedKernels> kernels);
+
+  Status checkBuffers(void *const *buffers, size_t count) const;
+  Status launchAll(void *const *buffers, void *const *temps, Stream stream);
+
+  Device &target;
+  Manifest header;
+  std::unique_ptr<LoadedKernels> kernels;
+  std::vector<Launch> launches;
+  /// Buffer numbers; from bufferCount() on, numbers of temporaries.
+  std::vector<uint32_t> slots;
+  std::vector<BufferCheck> bufferChecks;
+  /// Null without temporaries. Shared with the graphs that use an arena.
+  std::shared_ptr<ArenaPool> arenas;
+};
+
+} // namespace deplo::runtime
+
+#endif // DEPLO_RUNTIME_EXECUTABLE_H

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A package is what the compiler hands to the runtime: one run of bytes with a
+// JSON header (the manifest) and aligned blobs (PTX, cubin, ELF objects).
+// docs/runtime.md gives the format; writePackage and readPackage are the only
+// code that knows it.
+
+#ifndef DEPLO_RUNTIME_PACKAGE_H
+#define DEPLO_RUNTIME_PACKAGE_H
+
+#include "deplo/Runtime/Status.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace deplo::runtime {
+
+/// The format version that this runtime writes and reads.
+constexpr uint32_t packageFormat = 1;
+
+/// Blobs begin at multiples of this, counted from the start of the package.
+constexpr size_t blobAlignment = 64;
+
+/// The most arguments of one kernel: 4 KiB of pointers, what every GPU takes.
+constexpr size_t maxKernelArguments = 512;
+
+/// An input or output tensor as the caller must lay it out.
+struct TensorInfo {
+  std::string name;
+  /// One of f64, f32, f16, bf16, f8e4m3fn, f8e5m2, i64, i32, i16, i8, u8, bool.
+  std::string dtype;
+  std::vector<int64_t> shape;
+  /// In elements, one per dimension, none negative.
+  std::vector<int64_t> strides;
+  /// In bytes, a power of two: what the pointer must be a multiple of.
+  int64_t alignment = 16;
+};
+
+/// Bytes of one element, or nullopt if there is no such dtype.
+std::optional<int64_t> dtypeBytes(std::string_view dtype);
+
+/// Bytes from the first to the last element; 0 for an empty tensor; nullopt if
+/// the dtype is unknown, the shape is malformed or the size overflows.
+std::optional<int64_t> tensorBytes(const TensorInfo &tensor);
+
+struct KernelInfo {
+  /// The symbol in the blob.
+  std::string name;
+  /// Blocks per grid and threads per block; device "cuda" only.
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  std::array<uint32_t, 3> block = {1, 1, 1};
+  /// Dynamic shared memory given at launch; static shared memory is known to
+  /// the kernel itself and not counted here.
+  uint32_t sharedBytes = 0;
+  /// Indices into Package::blobs. "cuda" needs PTX, a cubin or both; "host"
+  /// needs a relocatable object. Kernels of one module name the same blob.
+  std::optional<uint32_t> ptx, cubin, object;
+};
+
+/// One kernel argument, always a pointer.
+struct LaunchArgument {
+  enum class Kind { Input, Output, Temp };
+  Kind kind = Kind::Input;
+  uint32_t index = 0;
+
+  bool operator==(const LaunchArgument &other) const {
+    return kind == other.kind && index == other.index;
+  }
+};
+
+struct LaunchInfo {
+  uint32_t kernel = 0;
+  std::vector<LaunchArgument> args;
+};
+
+/// A temporary buffer: a part of the arena. Lifetimes may overlap in space.
+struct TempInfo {
+  /// A multiple of 16.
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+/// Everything in the header but the blob table.
+struct Manifest {
+  std::string compiler;
+  std::string name = "main";
+  /// "cuda" or "host", or another device that was registered by name.
+  std::string device = "cuda";
+  /// For "cuda", the architecture that the blobs are made for, as "sm_90a".
+  std::string target;
+  uint64_t arenaBytes = 0;
+  std::vector<TensorInfo> inputs, outputs;
+  std::vector<KernelInfo> kernels;
+  /// In the order of execution.
+  std::vector<LaunchInfo> launches;
+  std::vector<TempInfo> temps;
+};
+
+/// The blobs are views: of the compiler's memory when writing, of the bytes
+/// that were read when reading. They own nothing.
+struct Package {
+  Manifest manifest;
+  std::vector<std::string_view> blobs;
+};
+
+/// Lays `package` out as bytes. Fails on a package that readPackage would
+/// reject, so that a compiler's mistake shows where it is made.
+Result<std::string> writePackage(const Package &package);
+
+/// Checks `bytes` (magic, version, sizes, checksum, schema, every index and
+/// range) and parses them. The blobs of the result point into `bytes`.
+Result<Package> readPackage(std::string_view bytes);
+
+/// The manifest as JSON text, on one line, as in the header of a package but
+/// without the blob table.
+std::string manifestJson(const Manifest &manifest);
+
+} // namespace deplo::runtime
+
+#endif // DEPLO_RUNTIME_PACKAGE_H

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Dialect/Tile/Analysis/Bounds.h"
+
+#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+AffineIndex AffineIndex::get(Value index) {
+  if (std::optional<int64_t> constant = getConstantIntValue(index))
+    return {Value(), 0, *constant};
+  if (auto add = index.getDefiningOp<arith::AddIOp>()) {
+    AffineIndex lhs = get(add.getLhs()), rhs = get(add.getRhs());
+    if (!lhs.base)
+      std::swap(lhs, rhs);
+    if (!rhs.base)
+      return {lhs.base, lhs.scale, lhs.offset + rhs.offset};
+  }
+  if (auto mul = index.getDefiningOp<arith::MulIOp>()) {
+    AffineIndex lhs = get(mul.getLhs()), rhs = get(mul.getRhs());
+    if (!lhs.base)
+      std::swap(lhs, rhs);
+    if (!rhs.base)
+      return {lhs.base, lhs.scale * rhs.offset, lhs.offset * rhs.offset};
+  }
+  return {index, 1, 0};
+}
+
+Value AffineIndex::rebuild(OpBuilder &builder, Location loc,
+                           Value newBase) const {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  if (!newBase || scale == 0)
+    return constant(offset);
+  Value index = newBase;
+  if (scale != 1)
+    index = arith::MulIOp::create(builder, loc, index, constant(scale));
+  if (offset != 0)
+    index = arith::AddIOp::create(builder, loc, index, constant(offset));
+  return index;
+}
+
+namespace {
+/// The values first, first + step, ... last.
+struct Range {
+  int64_t first, last, step;
+};
+} // namespace
+
+static std::optional<Range> getRange(Value base) {
+  auto argument = dyn_cast<BlockArgument>(base);
+  if (!argument)
+    return std::nullopt;
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto kernel = dyn_cast<KernelOp>(parent)) {
+    unsigned number = argument.getArgNumber();
+    if (number < kernel.getNumMemrefs())
+      return std::nullopt;
+    AxisAttr axis = kernel.getAxis(number - kernel.getNumMemrefs());
+    return Range{0, (axis.getBlocks() - 1) * axis.getStep(), axis.getStep()};
+  }
+  auto loop = dyn_cast<scf::ForOp>(parent);
+  if (!loop || argument != loop.getInductionVar())
+    return std::nullopt;
+  std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound());
+  std::optional<int64_t> upper = getConstantIntValue(loop.getUpperBound());
+  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
+  if (!lower || !upper || !step || *step < 1 || *upper <= *lower)
+    return std::nullopt;
+  return Range{*lower, *lower + (*upper - 1 - *lower) / *step * *step, *step};
+}
+
+std::optional<int64_t> AffineIndex::getMax() const {
+  if (!base)
+    return offset;
+  std::optional<Range> range = getRange(base);
+  if (!range)
+    return std::nullopt;
+  return std::max(scale * range->first, scale * range->last) + offset;
+}
+
+int64_t AffineIndex::getDivisor() const {
+  int64_t bits = offset;
+  if (base) {
+    std::optional<Range> range = getRange(base);
+    if (!range)
+      bits |= scale;
+    else if (range->first == range->last)
+      bits = scale * range->first + offset;
+    else
+      bits |= (scale * range->first) | (scale * range->step);
+  }
+  return bits & -bits;
+}
+
+bool isWithinBound(Value corner, int64_t step, int64_t size, int64_t bound) {
+  std::optional<int64_t> last = AffineIndex::get(corner).getMax();
+  return last && *last + (size - 1) * step < bound;
+}
+
+} // namespace deplo::tile

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Pipelines/Pipelines.h"
+
+#include "deplo/Conversion/Passes.h"
+#include "deplo/Dialect/Graph/Transforms/Passes.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/Transforms/Passes.h"
+#include "deplo/Target/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace deplo {
+
+static void addCleanup(OpPassManager &manager) {
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void buildGraphPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+  tile::AttachTargetPassOptions target;
+  target.chip = options.target;
+  manager.addPass(tile::createAttachTargetPass(target));
+  manager.addPass(graph::createDecomposePass());
+  addCleanup(manager);
+  manager.addPass(graph::createFuseVerticalPass());
+  addCleanup(manager);
+}
+
+void buildLoopPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+  manager.addPass(createGraphToLoopPass());
+  addCleanup(manager);
+  manager.addPass(loop::createCollapseLoopsPass());
+  addCleanup(manager);
+  manager.addPass(loop::createFuseReductionsPass());
+  addCleanup(manager);
+}
+
+void buildTilePipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+  tile::SelectSchedulePassOptions schedule;
+  schedule.pin = options.schedule;
+  manager.addPass(tile::createSelectSchedulePass(schedule));
+  manager.addPass(tile::createTileifyPass());
+  OpPassManager &kernel = manager.nest<tile::KernelOp>();
+  addCleanup(kernel);
+  kernel.addPass(tile::createCooperativeReducePass());
+  addCleanup(kernel);
+  kernel.addPass(tile::createBlockifyLaunchPass());
+  kernel.addPass(tile::createChunkReducePass());
+  addCleanup(kernel);
+  kernel.addPass(tile::createStageInputsPass());
+  kernel.addPass(tile::createRegisterTilePass());
+  tile::AsyncCopyPassOptions asyncCopy;
+  asyncCopy.alignment = options.alignment;
+  kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
+  kernel.addPass(tile::createPadSmemPass());
+  kernel.addPass(tile::createHoistLoadsPass());
+  kernel.addPass(tile::createMarkUnrollPass());
+  tile::VectorizeAccessPassOptions vectorize;
+  vectorize.alignment = options.alignment;
+  kernel.addPass(tile::createVectorizeAccessPass(vectorize));
+}
+
+void buildKernelPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+  TileToKernelPassOptions kernel;
+  kernel.alignment = options.alignment;
+  manager.addPass(createTileToKernelPass(kernel));
+  addCleanup(manager.nest<gpu::GPUModuleOp>());
+}
+
+void buildLLVMPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+  OpPassManager &device = manager.nest<gpu::GPUModuleOp>();
+  device.addPass(createSCFToControlFlowPass());
+  device.addPass(createConvertVectorToLLVMPass());
+  device.addPass(createConvertGpuOpsToNVVMOps());
+  device.addPass(createConvertNVVMToLLVMPass());
+  addCleanup(device);
+  device.addPass(createReconcileUnrealizedCastsPass());
+  device.addPass(createLegalizeForNVVMPass());
+}
+
+void buildCompilePipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+  buildGraphPipeline(manager, options);
+  buildLoopPipeline(manager, options);
+  buildTilePipeline(manager, options);
+  buildKernelPipeline(manager, options);
+  buildLLVMPipeline(manager, options);
+  manager.addPass(createKernelToPtxPass());
+}
+
+void registerPipelines() {
+  auto add = [](StringRef name, StringRef description, auto build) {
+    PassPipelineRegistration<CompilePipelineOptions>(name, description, build);
+  };
+  add("deplo-graph-pipeline", "graph to tensor: named operators to fused primitives", buildGraphPipeline);
+  add("deplo-loop-pipeline", "tensor to loop: fused primitives to loop nests", buildLoopPipeline);
+  add("deplo-tile-pipeline", "loop to tile: loop nests to scheduled tile programs", buildTilePipeline);
+  add("deplo-kernel-pipeline", "tile to kernel: the program of a thread", buildKernelPipeline);
+  add("deplo-llvm-pipeline", "kernel to the LLVM and NVVM dialects", buildLLVMPipeline);
+  add("deplo-compile", "graph to PTX: all stages in order", buildCompilePipeline);
+}
+
+std::string getStepName(StringRef passFlag) {
+  // The number of a scheduling step is part of its name, whether or not those
+  // between have been written.
+  static const std::pair<StringLiteral, StringLiteral> steps[] = {
+      {"deplo-decompose", "g:decompose"},
+      {"deplo-fuse-vertical", "g:fuse_vertical"},
+      {"deplo-graph-to-loop", "l:graph_to_loop"},
+      {"deplo-collapse-loops", "l:collapse_loops"},
+      {"deplo-fuse-reductions", "l:fuse_reductions"},
+      {"deplo-attach-target", "g:attach_target"},
+      {"deplo-select-schedule", "t:select_schedule"},
+      {"deplo-tileify", "t:001_tileify"},
+      {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
+      {"deplo-blockify-launch", "t:005_blockify_launch"},
+      {"deplo-chunk-reduce", "t:006_chunk_reduce"},
+      {"deplo-stage-inputs", "t:007_stage_inputs"},
+      {"deplo-register-tile", "t:008_register_tile"},
+      {"deplo-async-copy", "t:013_async_copy"},
+      {"deplo-pad-smem", "t:014_pad_smem"},
+      {"deplo-hoist-loads", "t:hoist_loads"},
+      {"deplo-mark-unroll", "t:016_mark_unroll"},
+      {"deplo-vectorize-access", "t:vectorize_access"},
+      {"deplo-tile-to-kernel", "k:tile_to_kernel"},
+      {"deplo-legalize-for-nvvm", "k:legalize_for_nvvm"},
+      {"deplo-kernel-to-ptx", "k:kernel_to_ptx"},
+      {"deplo-ptxas", "k:ptxas"},
+      {"deplo-loop-to-llvm", "h:loop_to_llvm"},
+  };
+  for (const auto &[flag, step] : steps)
+    if (flag == passFlag)
+      return step.str();
+  return {};
+}
+
+} // namespace deplo

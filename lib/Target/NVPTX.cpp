@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Target/NVPTX.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+using namespace mlir;
+
+namespace deplo {
+
+std::optional<std::string> findInToolkit(StringRef relativePath) {
+  SmallVector<std::string> roots;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (std::optional<std::string> root = llvm::sys::Process::GetEnv(variable))
+      roots.push_back(*root);
+#ifdef DEPLO_CUDA_TOOLKIT_ROOT
+  roots.push_back(DEPLO_CUDA_TOOLKIT_ROOT);
+#endif
+  roots.push_back("/usr/local/cuda");
+  for (const std::string &root : roots) {
+    SmallString<128> path(root);
+    llvm::sys::path::append(path, relativePath);
+    if (llvm::sys::fs::exists(path))
+      return path.str().str();
+  }
+  return std::nullopt;
+}
+
+/// The oldest PTX version that knows the chip and everything that deplo emits
+/// for it (PTX ISA, release notes): older drivers load older versions.
+static StringRef getPtxFeature(StringRef chip) {
+  unsigned architecture = 0;
+  chip.drop_front(StringRef("sm_").size()).consumeInteger(10, architecture);
+  return architecture >= 100 ? "+ptx88" : "+ptx80";
+}
+
+std::unique_ptr<llvm::TargetMachine> createTargetMachine(gpu::GPUModuleOp module) {
+  ArrayAttr targets = module.getTargetsAttr();
+  auto target = targets && targets.size() == 1 ? dyn_cast<NVVM::NVVMTargetAttr>(targets[0]) : NVVM::NVVMTargetAttr();
+  if (!target) {
+    module.emitError("device module needs one #nvvm.target");
+    return nullptr;
+  }
+  static std::once_flag initialized;
+  std::call_once(initialized, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  llvm::Triple triple(target.getTriple());
+  std::string error;
+  const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!backend) {
+    module.emitError() << "this LLVM cannot emit PTX: " << error;
+    return nullptr;
+  }
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, target.getChip(), getPtxFeature(target.getChip()), llvm::TargetOptions(),
+                                   std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+/// Links the functions of libdevice that `module` calls.
+static LogicalResult linkLibdevice(gpu::GPUModuleOp op, llvm::Module &module) {
+  const llvm::Function *unresolved = nullptr;
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && function.getName().starts_with("__nv_"))
+      unresolved = &function;
+  if (!unresolved)
+    return success();
+  std::optional<std::string> path = findInToolkit("nvvm/libdevice/libdevice.10.bc");
+  if (!path)
+    return op.emitError() << "kernel calls " << unresolved->getName()
+                          << " of CUDA's libdevice, which was not found; install the CUDA toolkit or set CUDA_HOME";
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(*path);
+  if (!buffer)
+    return op.emitError() << "cannot read " << *path << ": " << buffer.getError().message();
+  llvm::Expected<std::unique_ptr<llvm::Module>> library =
+      llvm::getOwningLazyBitcodeModule(std::move(*buffer), module.getContext());
+  if (!library)
+    return op.emitError() << "cannot read " << *path << ": " << llvm::toString(library.takeError());
+  // Its triple is generic; the kernels' stands.
+  (*library)->setTargetTriple(module.getTargetTriple());
+  (*library)->setDataLayout(module.getDataLayout());
+  bool failedToLink = llvm::Linker::linkModules(
+      module, std::move(*library), llvm::Linker::LinkOnlyNeeded, [](llvm::Module &linked, const llvm::StringSet<> &names) {
+        llvm::internalizeModule(linked, [&](const llvm::GlobalValue &value) { return !names.contains(value.getName()); });
+      });
+  if (failedToLink)
+    return op.emitError() << "cannot link " << *path;
+  return success();
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder passes(&machine);
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(callGraph);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, callGraph, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+std::unique_ptr<llvm::Module> translateToLLVMIR(gpu::GPUModuleOp op, llvm::TargetMachine &machine,
+                                                llvm::LLVMContext &context) {
+  std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(op, context, op.getName());
+  if (!module) {
+    op.emitError("cannot translate the device module to LLVM IR");
+    return nullptr;
+  }
+  module->setTargetTriple(machine.getTargetTriple());
+  module->setDataLayout(machine.createDataLayout());
+  if (failed(linkLibdevice(op, *module)))
+    return nullptr;
+  optimize(*module, machine);
+  return module;
+}
+
+std::string emitPtx(llvm::Module &module, llvm::TargetMachine &machine) {
+  SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile);
+  passes.run(module);
+  return text.str().str();
+}
+
+} // namespace deplo

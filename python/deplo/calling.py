@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One call of a compiled function: checks, output tensors, pointers, stream."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from .errors import Error
+from .importer import Binding
+from .importer.dtypes import TORCH_DTYPES
+from .runtime import Buffer, Executable
+
+FULL_ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """What one argument has to be.
+
+    Attributes:
+        strides: in elements; those of axes of size 1 don't matter.
+        device: of PyTorch.
+    """
+
+    binding: Binding
+    shape: torch.Size
+    dtype: torch.dtype
+    strides: tuple[int, ...]
+    device: torch.device
+
+    @staticmethod
+    def of(binding: Binding, buffer: Buffer, device: str) -> "TensorSpec":
+        return TensorSpec(
+            binding,
+            torch.Size(buffer.shape),
+            TORCH_DTYPES[buffer.dtype],
+            buffer.strides,
+            torch_device(device),
+        )
+
+    @property
+    def _who(self) -> str:
+        if self.binding.position is None:
+            return f"tensor '{self.binding.name}'"
+        return f"argument {self.binding.position} ('{self.binding.name}')"
+
+    def check(self, tensor: torch.Tensor) -> None:
+        """Raises `Error` with what was expected, what came and the remedy."""
+        if not isinstance(tensor, torch.Tensor):
+            raise Error(f"{self._who} is a {type(tensor).__name__}: pass a torch.Tensor")
+        if tensor.shape != self.shape:
+            raise Error(
+                f"{self._who} has shape {tuple(tensor.shape)}, but the function was compiled for "
+                f"{tuple(self.shape)}: compile it again with an example of the new shape"
+            )
+        if tensor.dtype != self.dtype:
+            raise Error(
+                f"{self._who} has dtype {tensor.dtype}, but the function was compiled for "
+                f"{self.dtype}: convert it with .to({self.dtype}), or compile with that dtype"
+            )
+        if tensor.device != self.device:
+            raise Error(
+                f"{self._who} is on {tensor.device}, but the function was compiled for "
+                f"{self.device}: move it with .to('{self.device}')"
+            )
+        if not self.has_strides(tensor):
+            raise Error(
+                f"{self._who} has strides {tensor.stride()}, but the function was compiled for "
+                f"{self.strides}: pass {self._remedy()}, or compile with such an example"
+            )
+
+    def has_strides(self, tensor: torch.Tensor) -> bool:
+        given = tensor.stride()
+        if given == self.strides or tensor.numel() == 0:
+            return True
+        return all(
+            size == 1 or a == b for size, a, b in zip(self.shape, given, self.strides, strict=True)
+        )
+
+    def _remedy(self) -> str:
+        contiguous = torch.empty(self.shape, device="meta").stride()
+        return ".contiguous() of it" if contiguous == self.strides else "a tensor of those strides"
+
+
+def torch_device(device: str) -> torch.device:
+    """PyTorch's name of "host", "cuda" or "cuda:<n>"."""
+    if device == "host":
+        return torch.device("cpu")
+    return torch.device("cuda", int(device.partition(":")[2] or 0))
+
+
+class Call:
+    """Runs executables on tensors; one executable for each alignment met."""
+
+    def __init__(
+        self, specs: Sequence[TensorSpec], package: Callable[[int], bytes], device: str
+    ) -> None:
+        """`package(alignment)` gives the bytes for inputs aligned to 16, 8, 4, 2 or 1 bytes."""
+        self._specs = list(specs)
+        self._package = package
+        self._name = device
+        self._device = torch_device(device)
+        self._is_cuda = self._device.type == "cuda"
+        self._executables = {FULL_ALIGNMENT: Executable(package(FULL_ALIGNMENT), device)}
+        positions = [spec.binding.position for spec in self._specs]
+        self._count = sum(position is not None for position in positions)
+        self._outputs = [
+            (buffer.shape, TORCH_DTYPES[buffer.dtype])
+            for buffer in self._executables[FULL_ALIGNMENT].outputs
+        ]
+
+    def executable(self, alignment: int = FULL_ALIGNMENT) -> Executable:
+        """The executable for pointers that are multiples of `alignment` bytes."""
+        if alignment not in self._executables:
+            self._executables[alignment] = Executable(self._package(alignment), self._name)
+        return self._executables[alignment]
+
+    def tensors(self, arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Every argument of the compiled function, checked; held tensors included."""
+        if len(arguments) != self._count:
+            names = [s.binding.name for s in self._specs if s.binding.position is not None]
+            plural = "tensor" if self._count == 1 else "tensors"
+            raise Error(
+                f"the function takes {self._count} {plural} ({', '.join(names)}), "
+                f"but was called with {len(arguments)}"
+            )
+        tensors = []
+        for spec in self._specs:
+            position = spec.binding.position
+            tensor = arguments[position] if position is not None else spec.binding.fetch()  # type: ignore[misc]
+            if not (
+                isinstance(tensor, torch.Tensor)
+                and tensor.shape == spec.shape
+                and tensor.dtype is spec.dtype
+                and tensor.stride() == spec.strides
+                and tensor.device == spec.device
+            ):
+                spec.check(tensor)
+            tensors.append(tensor)
+        return tensors
+
+    def __call__(
+        self, arguments: Sequence[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """All arguments and the results; the work is enqueued on the current stream."""
+        tensors = self.tensors(arguments)
+        results = [
+            torch.empty(shape, dtype=dtype, device=self._device) for shape, dtype in self._outputs
+        ]
+        pointers = [tensor.data_ptr() for tensor in tensors]
+        bits = FULL_ALIGNMENT
+        for pointer in pointers:
+            bits |= pointer
+        executable = self.executable(bits & -bits)
+        pointers += [tensor.data_ptr() for tensor in results]
+        stream = torch._C._cuda_getCurrentRawStream(self._device.index) if self._is_cuda else 0
+        executable.run(pointers, stream)
+        return tensors, results

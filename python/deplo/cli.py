@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The `deplo` command. Exit code 0: done; 1: an error, one paragraph; 2: usage."""
+
+import functools
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import __version__
+from .compilation import LEVELS
+from .errors import Error
+
+_SOURCE = [
+    click.argument("file", required=False, metavar="[FILE.py:OBJECT | FILE.mlir]"),
+    click.option(
+        "-c",
+        "code",
+        metavar="CODE",
+        help="Compile CODE's last expression; its tensors are the inputs.",
+    ),
+    click.option("--inputs", metavar="SPEC", help="Example inputs: f32[1,32,2048],bf16[8]."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of random inputs."),
+]
+_COMPILER = [
+    click.option("--target", metavar="SM", help="GPU to compile for, as sm_90a."),
+    click.option(
+        "--schedule",
+        metavar="KEY=VALUE,...",
+        default="",
+        help="Override decisions: stage_inputs=always.",
+    ),
+    click.option(
+        "--passes", metavar="PIPELINE", default="", help="A pass pipeline in place of the default."
+    ),
+]
+
+
+def _with(options: list[Callable]) -> Callable:
+    return lambda command: functools.reduce(lambda f, option: option(f), reversed(options), command)
+
+
+def _reports_errors(command: Callable) -> Callable:
+    """Turns `Error` into one paragraph on stderr and exit code 1."""
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        if "code" in options and (options["code"] is None) == (options["file"] is None):
+            raise click.UsageError("give either -c CODE, FILE.py:OBJECT or FILE.mlir")
+        try:
+            command(**options)
+        except Error as error:
+            click.echo(f"deplo: error: {error}", err=True)
+            sys.exit(1)
+
+    return run
+
+
+def _device_option(default: str | None, text: str) -> Callable:
+    choice = click.Choice(["cuda", "host"])
+    return click.option("--device", type=choice, default=default, help=text)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="deplo")
+def main() -> None:
+    """An MLIR compiler that turns PyTorch modules into fused NVIDIA GPU kernels."""
+    if hasattr(signal, "SIGPIPE") and sys.argv[0].endswith("deplo"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+@main.command("compile")
+@_with(_SOURCE)
+@_with(_COMPILER)
+@_device_option("cuda", "Device to compile for (default cuda; none needs to be present).")
+@click.option("--ir", "level", type=click.Choice(LEVELS), help="Print the IR at this level.")
+@click.option(
+    "-v", "verbosity", count=True, help="-v: which step changed what. -vv: each step's diff."
+)
+@click.option(
+    "--dump-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write every step's IR as a numbered file.",
+)
+@click.option(
+    "--explain", is_flag=True, help="Print bytes, bound, schedule and why, registers, ..."
+)
+@click.option("--no-ptxas", is_flag=True, help="Don't assemble; the driver does it when loading.")
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the package (with --ir: the IR) to this file.",
+)
+@_reports_errors
+def compile_command(**options: Any) -> None:
+    """Compile, and print what is asked for."""
+    from .commands import compile_source
+
+    compile_source(**options)
+
+
+@main.command("explain")
+@_with(_SOURCE)
+@_with(_COMPILER)
+@_device_option("cuda", "Device to compile for (default cuda; none needs to be present).")
+@click.option("--no-ptxas", is_flag=True, help="Don't assemble; registers stay unknown.")
+@_reports_errors
+def explain_command(**options: Any) -> None:
+    """Compile and print what was decided and why: compile --explain."""
+    from .commands import compile_source
+
+    compile_source(**options, level=None, verbosity=0, dump_dir=None, explain=True, output=None)
+
+
+@main.command("run")
+@_with(_SOURCE)
+@_with(_COMPILER)
+@_device_option(None, "Device to run on (default cuda if present, else host).")
+@_reports_errors
+def run_command(**options: Any) -> None:
+    """Compile and run; print the error against float64 PyTorch and the time."""
+    from .execution import run_source
+
+    run_source(**options)
+
+
+@main.command("bench")
+@_with(_SOURCE)
+@_with(_COMPILER)
+@_device_option(None, "Device to run on (default cuda if present, else host).")
+@click.option("--torch-compile", is_flag=True, help="Time torch.compile as well.")
+@_reports_errors
+def bench_command(**options: Any) -> None:
+    """Time deplo against PyTorch, on the same inputs in one process."""
+    from .execution import bench_source
+
+    bench_source(**options)
+
+
+@main.command("show-targets")
+@_reports_errors
+def show_targets_command() -> None:
+    """List the GPUs that deplo has a description of."""
+    from .compilation import targets
+    from .explain import targets_text
+
+    click.echo(targets_text(targets()))

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `deplo compile` and `deplo explain` do, apart from reading options."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .compilation import DEFAULT_TARGET, Compilation, Options, compile_ir, try_compile
+from .errors import Error
+from .explain import count, explain_text
+from .files import write_file
+from .source import Program, Source, load_source
+from .steps import dump, verbose_lines
+
+if TYPE_CHECKING:
+    from .importer import ImportedProgram
+
+
+def import_source(program: Program) -> "ImportedProgram":
+    """The program of a source as graph text."""
+    from .importer import import_program
+
+    return import_program(
+        program.function, program.inputs, names=program.names, modules=program.modules
+    )
+
+
+def _echo(lines: Iterable[str]) -> None:
+    """Prints lines; those of a diff are coloured on a terminal."""
+    colours = {"+": "green", "-": "red", "@": "cyan", ">": "yellow", "<": "yellow"}
+    for line in lines:
+        colour = colours.get(line[:1]) if sys.stdout.isatty() else None
+        click.echo(click.style(line, fg=colour) if colour else line)
+
+
+def compile_source(
+    code: str | None,
+    file: str | None,
+    inputs: str | None,
+    seed: int,
+    target: str | None,
+    schedule: str,
+    passes: str,
+    device: str,
+    level: str | None,
+    verbosity: int,
+    dump_dir: Path | None,
+    explain: bool,
+    no_ptxas: bool,
+    output: Path | None,
+) -> None:
+    """`deplo compile` and `deplo explain`."""
+    source = load_source(code, file, inputs, seed)
+    program = import_source(source.program) if source.program else None
+    if level == "torch":
+        _print_torch(source, program, output)
+        return
+    text = program.text if program else source.ir or ""
+    trace = verbosity > 0 or dump_dir is not None
+    options = Options(
+        device=device,
+        target=target or DEFAULT_TARGET,
+        level=level or "package",
+        schedule=schedule,
+        passes=passes,
+        trace=trace,
+        ptxas=not no_ptxas,
+    )
+    result = try_compile(text, options)
+    _echo(verbose_lines(result, verbosity) if verbosity else ())
+    if dump_dir is not None:
+        _dump(result, dump_dir)
+    if result.error is not None:
+        raise Error(result.error)
+    if explain:
+        full = result if level is None else compile_package(text, options)
+        click.echo(explain_text(full.report))
+    if output is not None:
+        data = result.ir.encode() if level else result.package
+        write_file(output, data or b"")
+    elif level is not None:
+        click.echo(result.ir.rstrip("\n"))
+    elif not (verbosity or explain or dump_dir):
+        click.echo(_summary(source, options, result))
+
+
+def _dump(result: Compilation, directory: Path) -> None:
+    try:
+        dump(result, directory)
+    except OSError as error:
+        raise Error(f"can't write to {directory}: {error.strerror}") from error
+
+
+def compile_package(text: str, options: Options) -> Compilation:
+    """Compiles all the way, without recording steps."""
+    return compile_ir(text, replace(options, level="package", trace=False))
+
+
+def _print_torch(source: Source, program: "ImportedProgram | None", output: Path | None) -> None:
+    if program is None:
+        raise Error(f"{source.title} is IR, which has no 'torch' level; see --ir graph")
+    if output is not None:
+        write_file(output, program.fx_text.encode())
+    else:
+        click.echo(program.fx_text.rstrip("\n"))
+
+
+def _summary(source: Source, options: Options, result: Compilation) -> str:
+    names = ", ".join(kernel["name"] for kernel in result.kernels)
+    where = options.target if options.device == "cuda" else "the host"
+    plural = "" if len(result.kernels) == 1 else "s"
+    size = count(len(result.package or b""), "B")
+    return (
+        f"compiled {source.title} for {where}: {len(result.kernels)} kernel{plural} ({names}), "
+        f"package {size}; --explain, --ir and -vv show more, -o FILE keeps it"
+    )

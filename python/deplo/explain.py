@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tables for people: what a compilation decided, targets, timings."""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+# Wide enough that nothing is cut where output isn't a terminal.
+_PLAIN_WIDTH = 200
+
+
+def count(value: float | None, unit: str = "") -> str:
+    """A number with three digits and a decimal prefix: 1.05 M."""
+    if value is None:
+        return "-"
+    for prefix in ("", "k", "M", "G", "T"):
+        if abs(value) < 1000 or prefix == "T":
+            digits = f"{value:.4g}" if prefix or value != int(value) else str(int(value))
+            return f"{digits} {prefix}{unit}".rstrip()
+        value /= 1000
+    raise AssertionError
+
+
+def render(*tables: Table) -> str:
+    """Tables as plain text."""
+    text = io.StringIO()
+    console = Console(file=text, width=_PLAIN_WIDTH, force_terminal=False, color_system=None)
+    for table in tables:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table whose first column is a name and the others numbers or text."""
+    table = Table(title=title, box=box.ASCII2, title_justify="left")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _extent(sizes: Sequence[int] | None) -> str:
+    return " x ".join(str(size) for size in sizes) if sizes else "-"
+
+
+def _plain(value: Any) -> str:
+    return "-" if value is None else str(value)
+
+
+def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
+    """Every fact about one kernel as (what, value), in the order of DESIGN."""
+    read, written = kernel.get("bytes_read", 0), kernel.get("bytes_written", 0)
+    occupancy = kernel.get("occupancy")
+    return [
+        ("bytes read", count(read, "B")),
+        ("bytes written", count(written, "B")),
+        ("operations", count(kernel.get("flops"))),
+        ("intensity", f"{kernel.get('intensity', 0.0):.3g} operations a byte"),
+        ("bound by", _plain(kernel.get("bound"))),
+        ("roofline", f"{kernel['roofline_us']:.3g} us" if kernel.get("roofline_us") else "-"),
+        ("schedule", _plain(kernel.get("schedule"))),
+        ("because", _plain(kernel.get("schedule_reason"))),
+        ("grid", _extent(kernel.get("grid"))),
+        ("block", _extent(kernel.get("block"))),
+        ("registers a thread", _plain(kernel.get("registers"))),
+        ("spilled", count(kernel.get("spill_bytes"), "B")),
+        ("shared memory a block", count(kernel.get("shared_bytes"), "B")),
+        ("blocks an SM", _plain(kernel.get("blocks_per_sm"))),
+        ("occupancy", "-" if occupancy is None else f"{occupancy:.0%}"),
+    ]
+
+
+def explain_text(report: dict[str, Any]) -> str:
+    """One table for each kernel, and the compiler's own times."""
+    tables = []
+    for kernel in report.get("kernels", []):
+        table = Table(title=f"kernel {kernel['name']}", box=box.ASCII2, title_justify="left")
+        table.add_column("what")
+        table.add_column("value", overflow="fold")
+        for what, value in kernel_facts(kernel):
+            table.add_row(what, value)
+        tables.append(table)
+    times = report.get("timings_ms", {})
+    if times:
+        rows = [(stage, f"{ms:.2f}") for stage, ms in times.items()]
+        tables.append(grid("time to compile", ("stage", "ms"), rows))
+    return render(*tables)
+
+
+def targets_text(targets: Sequence[dict[str, Any]]) -> str:
+    """A row for each target, a column for each fact that every target has."""
+    if not targets:
+        return "no targets"
+    columns = [key for key in targets[0] if all(key in target for target in targets)]
+    rows = [[_plain(target[key]) for key in columns] for target in targets]
+    return render(grid("targets", [column.replace("_", " ") for column in columns], rows))

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes the text of one `graph` function, an operation at a time.
+
+Every method checks nothing: shapes and dtypes are the caller's, and the
+compiler's verifier has the last word.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from .dtypes import double_literal, element_literal
+from .locations import Location
+
+
+@dataclass(eq=False)
+class Value:
+    """An SSA value: its name (without %), shape and dtype ("f32", "f16", "bf16")."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def type(self) -> str:
+        return f"tensor<{''.join(f'{size}x' for size in self.shape)}{self.dtype}>"
+
+
+@dataclass(eq=False)
+class _Line:
+    result: Value
+    pieces: list[str | Value]
+    location: Location | None
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
+    return f'"{escaped}"'
+
+
+def _at(location: Location | None) -> str:
+    return f" loc({location.mlir()})" if location else ""
+
+
+def _axes(axes: Sequence[int]) -> str:
+    return f"[{', '.join(str(axis) for axis in axes)}]"
+
+
+class GraphBuilder:
+    """Collects operations; `text()` prints the module.
+
+    Attributes:
+        location: put on every operation emitted from now on.
+    """
+
+    def __init__(self) -> None:
+        self.location: Location | None = None
+        self.lines: list[_Line] = []
+        self._arguments: list[tuple[Value, str, Location | None]] = []
+        self._constants: dict[tuple[str, str], Value] = {}
+
+    def argument(
+        self,
+        value: Value,
+        name: str,
+        strides: Sequence[int] | None,
+        location: Location | None = None,
+    ) -> None:
+        """Declares a function argument; `strides` in elements where not contiguous."""
+        attributes = f"graph.name = {_quoted(name)}"
+        if strides is not None:
+            attributes += f", graph.strides = array<i64: {', '.join(map(str, strides))}>"
+        self._arguments.append((value, attributes, location))
+
+    def emit(self, pieces: list[str | Value], shape: Sequence[int], dtype: str) -> Value:
+        """Appends `%new = graph.<pieces>` and returns its result, not yet named."""
+        result = Value("", tuple(shape), dtype)
+        self.lines.append(_Line(result, pieces, self.location))
+        return result
+
+    def constant(self, value: float, dtype: str) -> Value:
+        """A rank-0 constant, rounded to `dtype`; equal constants are one operation."""
+        literal = element_literal(value, dtype)
+        if (literal, dtype) not in self._constants:
+            result = self.emit([f"constant dense<{literal}> : tensor<{dtype}>"], (), dtype)
+            result.name = "cst" + (f"_{len(self._constants)}" if self._constants else "")
+            self._constants[literal, dtype] = result
+        return self._constants[literal, dtype]
+
+    def unary(self, op: str, x: Value) -> Value:
+        return self.emit([f"{op} ", x, f" : {x.type}"], x.shape, x.dtype)
+
+    def binary(self, op: str, x: Value | float, y: Value | float) -> Value:
+        """An elementwise operation with broadcasting; a number takes the other's dtype."""
+        if not isinstance(x, Value):
+            assert isinstance(y, Value)
+            x = self.constant(x, y.dtype)
+        if not isinstance(y, Value):
+            y = self.constant(y, x.dtype)
+        shape = torch.broadcast_shapes(x.shape, y.shape)
+        result = Value("", tuple(shape), x.dtype).type
+        return self.emit(
+            [f"{op} ", x, ", ", y, f" : ({x.type}, {y.type}) -> {result}"], shape, x.dtype
+        )
+
+    def cast(self, x: Value, dtype: str) -> Value:
+        """`x` rounded to `dtype`; `x` itself where it has that dtype."""
+        if x.dtype == dtype:
+            return x
+        result = Value("", x.shape, dtype).type
+        return self.emit(["cast ", x, f" : {x.type} to {result}"], x.shape, dtype)
+
+    def reduction(self, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
+        """`op` is sum, mean, prod, amax, amin; or "var" with its correction after it."""
+        axes = sorted(axes)
+        name, _, rest = op.partition(" ")
+        shape = [1 if i in axes else size for i, size in enumerate(x.shape)]
+        if not keepdims:
+            shape = [size for i, size in enumerate(x.shape) if i not in axes]
+        tail = f" axes {_axes(axes)}" + (f" {rest}" if rest else "")
+        tail += " keepdims" if keepdims else ""
+        result = Value("", tuple(shape), x.dtype).type
+        return self.emit([f"{name} ", x, f"{tail} : {x.type} -> {result}"], shape, x.dtype)
+
+    def variance(self, x: Value, axes: Sequence[int], correction: float, keepdims: bool) -> Value:
+        return self.reduction(f"var correction {double_literal(correction)}", x, axes, keepdims)
+
+    def softmax(self, op: str, x: Value, axis: int) -> Value:
+        return self.emit([f"{op} ", x, f" axis {axis} : {x.type}"], x.shape, x.dtype)
+
+    def norm(
+        self, op: str, x: Value, weight: Value | None, bias: Value | None, rank: int, eps: float
+    ) -> Value:
+        """rms_norm or layer_norm over the last `rank` axes."""
+        pieces: list[str | Value] = [f"{op} ", x]
+        for word, value in (("weight", weight), ("bias", bias)):
+            if value is not None:
+                pieces += [f" {word} ", value, f" : {value.type}"]
+        pieces.append(f" rank {rank} eps {double_literal(eps)} : {x.type}")
+        return self.emit(pieces, x.shape, x.dtype)
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        """The same elements under another shape; `x` itself where it has that shape."""
+        if tuple(shape) == x.shape:
+            return x
+        return self._view("reshape", x, "", shape)
+
+    def permute(self, x: Value, order: Sequence[int]) -> Value:
+        return self._view("permute", x, f" by {_axes(order)}", [x.shape[axis] for axis in order])
+
+    def expand(self, x: Value, shape: Sequence[int]) -> Value:
+        """Broadcast to `shape`; `x` itself where it has that shape."""
+        return x if tuple(shape) == x.shape else self._view("expand", x, "", shape)
+
+    def slice(self, x: Value, axis: int, start: int, stop: int, step: int = 1) -> Value:
+        """Elements start, start + step, ... below `stop` of one axis (0 <= start <= stop)."""
+        size = max(0, math.ceil((stop - start) / step))
+        shape = [size if i == axis else old for i, old in enumerate(x.shape)]
+        if tuple(shape) == x.shape:
+            return x
+        offsets = _axes([start if i == axis and size else 0 for i in range(len(shape))])
+        strides = _axes([step if i == axis else 1 for i in range(len(shape))])
+        return self._view("slice", x, f" offsets {offsets} strides {strides}", shape)
+
+    def _view(self, op: str, x: Value, attributes: str, shape: Sequence[int]) -> Value:
+        result = Value("", tuple(shape), x.dtype).type
+        return self.emit([f"{op} ", x, f"{attributes} : {x.type} -> {result}"], shape, x.dtype)
+
+    def text(self, results: Sequence[Value], name: str = "main") -> str:
+        """The whole module: one function that returns `results`."""
+        arguments = ", ".join(
+            f"%{value.name}: {value.type} {{{attributes}}}{_at(location)}"
+            for value, attributes, location in self._arguments
+        )
+        types = [value.type for value in results]
+        signature = types[0] if len(types) == 1 else f"({', '.join(types)})"
+        lines = ["module {", f"  func.func @{name}({arguments}) -> {signature} {{"]
+        for line in self.lines:
+            words = (f"%{p.name}" if isinstance(p, Value) else p for p in line.pieces)
+            lines.append(f"    %{line.result.name} = graph.{''.join(words)}{_at(line.location)}")
+        names = ", ".join(f"%{value.name}" for value in results)
+        lines += [f"    return {names} : {', '.join(types)}", "  }", "}", ""]
+        return "\n".join(lines)

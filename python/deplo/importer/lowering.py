@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Walks an exported FX graph and writes the graph dialect, one handler a node."""
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx import Node
+from torch.fx.node import map_arg
+
+from deplo.errors import Error
+
+from . import pointwise, reductions, views  # noqa: F401  (they fill the table)
+from .builder import GraphBuilder, Value
+from .dtypes import SUPPORTED, dtype_name
+from .locations import location_of
+from .registry import HANDLERS, Context, Unsupported
+from .unsupported import Problem, describe, nearest, python_name
+
+_IGNORED = {
+    torch.ops.aten._assert_tensor_metadata.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten.sym_constrain_range_for_size.default,
+}
+
+
+class Lowering:
+    """Lowers the nodes of one graph into a builder and collects what it can't.
+
+    A node that fails gets no value; nodes that need it are passed over, so that
+    one run finds every problem that is not a consequence of another.
+    """
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.builder = builder
+        self.values: dict[Node, Any] = {}
+        self._problems: dict[tuple[str, str], Problem] = {}
+
+    def problem(self, what: str, remedy: str, node: Node | None) -> None:
+        entry = self._problems.setdefault((what, remedy), Problem(what, remedy))
+        entry.locations.append(location_of(node) if node else None)
+
+    def raise_problems(self) -> None:
+        """Raises one `Error` that lists every problem met, if any."""
+        if self._problems:
+            raise Error(describe(list(self._problems.values())))
+
+    def input_type(self, what: str, tensor: torch.Tensor) -> str | None:
+        """The dtype's name; an unsupported one is a problem and gives None."""
+        name = dtype_name(tensor.dtype)
+        if name is None:
+            word = str(tensor.dtype).removeprefix("torch.")
+            self.problem(f"{what} has dtype {word}", f"supported are {SUPPORTED}", None)
+        return name
+
+    def lower(self, node: Node) -> None:
+        """Emits one `call_function` node."""
+        if node.target in _IGNORED or not all(n in self.values for n in node.all_input_nodes):
+            return
+        if node.target is operator.getitem:
+            self.values[node] = self.values[node.args[0]][node.args[1]]
+            return
+        handler = HANDLERS.get(node.target)  # type: ignore[arg-type]
+        if handler is None:
+            self.problem(python_name(node.target), nearest(node.target), node)
+            return
+        context = self._context(node)
+        if context is None:
+            return
+        args = map_arg(node.args, self.values.__getitem__)
+        kwargs = map_arg(node.kwargs, self.values.__getitem__)
+        first_line = len(self.builder.lines)
+        self.builder.location = location_of(node)
+        try:
+            result = handler(context, *args, **kwargs)
+        except Unsupported as reason:
+            self.problem(f"{python_name(node.target)} in this form", str(reason), node)
+            return
+        self._name(node, result, first_line)
+        self._check(node, result)
+        self.values[node] = result
+
+    def _context(self, node: Node) -> Context | None:
+        """The node's types; a result of unsupported dtype is a problem and gives None."""
+        results = node.meta["val"]
+        used = frozenset([0])
+        if isinstance(results, (tuple, list)):
+            users = [user for user in node.users if user.target is operator.getitem]
+            used = frozenset(int(user.args[1]) for user in users if user.users)  # type: ignore[arg-type]
+            results = results[0]
+        dtype = dtype_name(results.dtype)
+        if dtype is None:
+            word = str(results.dtype).removeprefix("torch.")
+            self.problem(
+                f"{python_name(node.target)} with a result of dtype {word}",
+                f"supported are {SUPPORTED}",
+                node,
+            )
+            return None
+        return Context(self.builder, tuple(results.shape), dtype, used)
+
+    def _name(self, node: Node, result: Any, first_line: int) -> None:
+        """Names the node's result after it, and the steps before it `<node>.<n>`."""
+        unnamed = [line.result for line in self.builder.lines[first_line:] if not line.result.name]
+        last = unnamed.pop() if unnamed and unnamed[-1] is result else None
+        for i, value in enumerate(unnamed):
+            value.name = f"{node.name}.{i}"
+        if last:
+            last.name = node.name
+
+    def _check(self, node: Node, result: Any) -> None:
+        """A handler that disagrees with PyTorch about a type is deplo's own mistake.
+
+        Raises:
+            Error: naming the operator, so that it can be reported.
+        """
+        expected, values = node.meta["val"], result
+        if not isinstance(expected, (tuple, list)):
+            expected, values = [expected], [result]
+        for want, got in zip(expected, values, strict=True):
+            if isinstance(got, Value):
+                shape, dtype = tuple(want.shape), dtype_name(want.dtype)
+                if (got.shape, got.dtype) != (shape, dtype):
+                    raise Error(
+                        f"{location_of(node)}: internal error: {python_name(node.target)} was "
+                        f"imported as {got.type}, but PyTorch makes {dtype}{list(shape)}; "
+                        "please report it"
+                    )

@@ -1,0 +1,245 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The import as a whole: a callable and example inputs to graph text and bindings."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.fx import Node
+from torch.utils import _pytree as pytree
+
+from deplo.errors import Error
+
+from .builder import GraphBuilder, Value
+from .locations import location_of
+from .lowering import Lowering
+from .trace import export, input_names, reachable_modules
+
+_MUTATIONS = {
+    OutputKind.USER_INPUT_MUTATION: "input",
+    OutputKind.BUFFER_MUTATION: "buffer",
+    OutputKind.PARAMETER_MUTATION: "parameter",
+}
+
+
+@dataclass
+class Binding:
+    """Where one argument of the compiled function comes from.
+
+    Attributes:
+        name: as in the source, "x" or "norm.weight".
+        position: of the caller's argument, or None for a held tensor.
+        fetch: for a held tensor (parameter, buffer, constant), its current self.
+    """
+
+    name: str
+    position: int | None
+    fetch: Callable[[], torch.Tensor] | None = None
+
+
+@dataclass
+class Outputs:
+    """How to put results together as the source function returns them.
+
+    Attributes:
+        slots: for each flat output: ("result", i), ("input", i: argument
+            number) or ("constant", value).
+        spec: the pytree to unflatten into.
+    """
+
+    slots: list[tuple[str, Any]]
+    spec: pytree.TreeSpec
+
+    def rebuild(self, arguments: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> Any:
+        sources = {"result": results, "input": arguments}
+        flat = [sources[kind][v] if kind in sources else v for kind, v in self.slots]
+        return pytree.tree_unflatten(flat, self.spec)
+
+
+@dataclass
+class ImportedProgram:
+    """Attributes:
+    text: the module in the graph dialect.
+    fx_text: the exported program as Python.
+    bindings: one for each argument of the function, in order.
+    outputs: how to rebuild the return value.
+    exported: the program as `torch.export` gives it.
+    """
+
+    text: str
+    fx_text: str
+    bindings: list[Binding]
+    outputs: Outputs
+    exported: ExportedProgram
+
+
+def import_program(
+    function: Callable,
+    inputs: Sequence[torch.Tensor],
+    *,
+    names: Sequence[str] | None = None,
+    modules: dict[str, nn.Module] | None = None,
+    entry: str = "main",
+) -> ImportedProgram:
+    """Imports `function` as traced on `inputs` (their shapes and dtypes, not values).
+
+    Args:
+        names: of the inputs; default, the function's parameter names.
+        modules: whose parameters the function uses; default, those it reaches.
+
+    Raises:
+        Error: everything that can't be imported, in one paragraph.
+    """
+    for i, value in enumerate(inputs):
+        if not isinstance(value, torch.Tensor):
+            raise Error(
+                f"example input {i} is a {type(value).__name__}, but only tensors can be "
+                "inputs: bind other arguments with functools.partial or a lambda"
+            )
+    modules = reachable_modules(function) if modules is None else modules
+    # ModuleDict refuses empty names and dots.
+    keyed = {f"m{i}": module for i, module in enumerate(modules.values())}
+    prefixes = {f"root.m{i}": name for i, name in enumerate(modules)}
+    program = export(function, inputs, keyed)
+    importer = _Importer(program, keyed, prefixes, inputs)
+    return importer.run(list(names or input_names(function, len(inputs))), entry)
+
+
+class _Importer:
+    def __init__(
+        self,
+        program: ExportedProgram,
+        modules: dict[str, nn.Module],
+        prefixes: dict[str, str],
+        inputs: Sequence[torch.Tensor],
+    ) -> None:
+        self.program = program
+        self.root = nn.ModuleDict({"root": nn.ModuleDict(modules)})
+        self.prefixes = prefixes
+        self.inputs = inputs
+        self.builder = GraphBuilder()
+        self.lowering = Lowering(self.builder)
+        self.bindings: list[Binding] = []
+        self.arguments: list[Value] = []
+        self.taken = {n.name for n in program.graph.nodes if n.op == "call_function"}
+
+    def run(self, names: list[str], entry: str) -> ImportedProgram:
+        nodes = {node.name: node for node in self.program.graph.nodes}
+        user_inputs = 0
+        for spec in self.program.graph_signature.input_specs:
+            if spec.kind is InputKind.USER_INPUT:
+                binding = Binding(names[user_inputs], user_inputs)
+                tensor = self.inputs[user_inputs]
+                user_inputs += 1
+            else:
+                if not nodes[spec.arg.name].users:
+                    continue
+                binding = self._held(spec.kind, spec.target or "")
+                tensor = binding.fetch()  # type: ignore[misc]
+            self._argument(nodes[spec.arg.name], binding, tensor)
+        for node in self.program.graph.nodes:
+            if node.op == "call_function":
+                self.lowering.lower(node)
+        outputs, results = self._outputs(nodes)
+        self.lowering.raise_problems()
+        if not results:
+            raise Error("the function computes nothing from its inputs: return a new tensor")
+        fx_text = self._fx_text()
+        text = self.builder.text(results, entry)
+        return ImportedProgram(text, fx_text, self.bindings, outputs, self.program)
+
+    def _fx_text(self) -> str:
+        """The program as Python, under the source's names and with the source's lines."""
+        renamed = {}
+        for node in self.program.graph.nodes:
+            place = location_of(node)
+            node.meta.pop("custom", None)
+            if place is not None:
+                node.meta["stack_trace"] = place.frame_text()
+            if node.op == "placeholder" and isinstance(self.lowering.values.get(node), Value):
+                renamed[node.name] = self.lowering.values[node].name.replace(".", "_")
+        text = self.program.graph_module.print_readable(print_output=False)
+        return re.sub(r"\b\w+\b", lambda word: renamed.get(word[0], word[0]), text)
+
+    def _held(self, kind: InputKind, target: str) -> Binding:
+        """A binding by reference: later updates of the tensor are seen."""
+        if kind not in (InputKind.PARAMETER, InputKind.BUFFER):
+            tensor = self.program.constants[target]
+            return Binding(self._source_name(target), None, lambda: tensor)
+        path, _, leaf = target.rpartition(".")
+        owner = self.root.get_submodule(path)
+        slot = owner._parameters if leaf in owner._parameters else owner._buffers
+        return Binding(self._source_name(target), None, lambda: slot[leaf])  # type: ignore[return-value]
+
+    def _source_name(self, target: str) -> str:
+        for prefix, name in self.prefixes.items():
+            if target.startswith(prefix + "."):
+                return f"{name}.{target[len(prefix) + 1 :]}".lstrip(".")
+        return target
+
+    def _argument(self, node: Node, binding: Binding, tensor: torch.Tensor) -> None:
+        """Declares an argument; a scalar constant of another device is embedded."""
+        word = "input" if binding.position is not None else "tensor"
+        dtype = self.lowering.input_type(f"{word} '{binding.name}'", tensor)
+        if dtype is None:
+            return
+        devices = {value.device for value in self.inputs}
+        if binding.position is None and tensor.dim() == 0 and tensor.device not in devices:
+            self.lowering.values[node] = self.builder.constant(tensor.item(), dtype)
+            return
+        value = Value(self._ssa_name(binding.name), tuple(tensor.shape), dtype)
+        strides = None if tensor.is_contiguous() else tensor.stride()
+        self.builder.argument(value, binding.name, strides)
+        self.lowering.values[node] = value
+        self.bindings.append(binding)
+        self.arguments.append(value)
+
+    def _ssa_name(self, name: str) -> str:
+        """The source name in MLIR's alphabet, unlike every other value's."""
+        name = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+        while name in self.taken or not re.match(r"[A-Za-z_]", name):
+            name = f"_{name}"
+        self.taken.add(name)
+        return name
+
+    def _outputs(self, nodes: dict[str, Node]) -> tuple[Outputs, list[Value]]:
+        slots: list[tuple[str, Any]] = []
+        results: list[Value] = []
+        for spec in self.program.graph_signature.output_specs:
+            if spec.kind in _MUTATIONS:
+                self.lowering.problem(
+                    f"{_MUTATIONS[spec.kind]} '{self._mutated(spec.target)}' changed in place",
+                    "clone it first and return the changed clone",
+                    None,
+                )
+            elif isinstance(spec.arg, ConstantArgument):
+                slots.append(("constant", spec.arg.value))
+            elif isinstance(spec.arg, TensorArgument):
+                value = self.lowering.values.get(nodes[spec.arg.name])
+                slots.append(self._slot(value, results))
+            else:
+                self.lowering.problem("an output that is not a tensor", "return tensors", None)
+        return Outputs(slots, self.program.call_spec.out_spec), results
+
+    def _mutated(self, target: str | None) -> str:
+        names = [node.name for node in self.program.graph.nodes if node.op == "placeholder"]
+        kinds = [spec.kind for spec in self.program.graph_signature.input_specs]
+        users = [n for n, k in zip(names, kinds, strict=True) if k is InputKind.USER_INPUT]
+        if target in users:
+            by_position = {b.position: b.name for b in self.bindings}
+            return by_position.get(users.index(target), target)
+        return self._source_name(target or "")
+
+    def _slot(self, value: Value | None, results: list[Value]) -> tuple[str, Any]:
+        """An output that is an argument is handed back as it came."""
+        if value in self.arguments:
+            return "input", self.arguments.index(value)
+        if value is not None and value not in results:
+            results.append(value)
+        return "result", results.index(value) if value is not None else 0

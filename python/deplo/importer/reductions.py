@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Handlers of reductions, normalisations and softmax."""
+
+import math
+from typing import Any
+
+import torch
+
+from .builder import Value
+from .registry import Context, Unsupported, handles, normalized_axes, number
+
+aten = torch.ops.aten
+
+_F32_MAX = torch.finfo(torch.float32).max
+
+
+def _reduce(c: Context, op: str, x: Value, dim: Any, keepdim: bool) -> Value:
+    """`op` over `dim`, accumulated in f32; `x` is cast to the result's dtype first."""
+    x = c.tensor(x)
+    axes = normalized_axes(dim, len(x.shape))
+    return c.b.reduction(op, x, axes, keepdim) if axes else x
+
+
+@handles(aten.sum.default, aten.sum.dim_IntList)
+def sum_(c: Context, x: Value, dim: Any = None, keepdim: bool = False, **_: Any) -> Value:
+    return _reduce(c, "sum", x, dim, keepdim)
+
+
+@handles(aten.mean.default, aten.mean.dim)
+def mean(c: Context, x: Value, dim: Any = None, keepdim: bool = False, **_: Any) -> Value:
+    return _reduce(c, "mean", x, dim, keepdim)
+
+
+@handles(aten.prod.default, aten.prod.dim_int)
+def prod(c: Context, x: Value, dim: Any = None, keepdim: bool = False, **_: Any) -> Value:
+    return _reduce(c, "prod", x, dim, keepdim)
+
+
+@handles(aten.amax.default)
+def amax(c: Context, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
+    return _reduce(c, "amax", x, dim, keepdim)
+
+
+@handles(aten.amin.default)
+def amin(c: Context, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
+    return _reduce(c, "amin", x, dim, keepdim)
+
+
+@handles(aten.max.default)
+def max_all(c: Context, x: Value) -> Value:
+    return _reduce(c, "amax", x, None, False)
+
+
+@handles(aten.min.default)
+def min_all(c: Context, x: Value) -> Value:
+    return _reduce(c, "amin", x, None, False)
+
+
+@handles(aten.max.dim)
+def max_dim(c: Context, x: Value, dim: int, keepdim: bool = False) -> tuple[Value, None]:
+    return _values_only(c, "amax", x, dim, keepdim)
+
+
+@handles(aten.min.dim)
+def min_dim(c: Context, x: Value, dim: int, keepdim: bool = False) -> tuple[Value, None]:
+    return _values_only(c, "amin", x, dim, keepdim)
+
+
+def _values_only(c: Context, op: str, x: Value, dim: int, keepdim: bool) -> tuple[Value, None]:
+    if 1 in c.used:
+        raise Unsupported(f"its indices are used; use the values alone, as torch.{op} gives")
+    return _reduce(c, op, x, dim, keepdim), None
+
+
+@handles(aten.var.correction)
+def var(
+    c: Context, x: Value, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Value:
+    axes = normalized_axes(dim, len(x.shape))
+    return c.b.variance(x, axes, 1.0 if correction is None else number(correction), keepdim)
+
+
+@handles(aten.std.correction)
+def std(
+    c: Context, x: Value, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> Value:
+    (a,) = c.f32(x)
+    variance = var(c, a, dim, correction=correction, keepdim=keepdim)
+    return c.rounded(c.b.unary("sqrt", variance))
+
+
+@handles(aten.var_mean.correction)
+def var_mean(
+    c: Context, x: Value, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> tuple[Value | None, Value | None]:
+    """Emits only the results that are used."""
+    spread = var(c, x, dim, correction=correction, keepdim=keepdim) if 0 in c.used else None
+    return spread, mean(c, x, dim, keepdim) if 1 in c.used else None
+
+
+@handles(aten.linalg_vector_norm.default)
+def vector_norm(
+    c: Context, x: Value, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
+) -> Value:
+    (a,) = c.f32(x)
+    axes = normalized_axes(dim, len(x.shape))
+    order = number(ord)
+    magnitude = c.b.unary("abs", a)
+    if not axes:
+        return c.rounded(magnitude)
+    if math.isinf(order):
+        op = "amax" if order > 0 else "amin"
+        return c.rounded(c.b.reduction(op, magnitude, axes, keepdim))
+    if order == 1.0:
+        return c.rounded(c.b.reduction("sum", magnitude, axes, keepdim))
+    if order == 2.0:
+        squares = c.b.reduction("sum", c.b.binary("mul", a, a), axes, keepdim)
+        return c.rounded(c.b.unary("sqrt", squares))
+    if order == 0.0:
+        raise Unsupported("ord=0 counts elements; ord 1, 2 and inf are supported")
+    powers = c.b.reduction("sum", c.b.binary("pow", magnitude, order), axes, keepdim)
+    return c.rounded(c.b.binary("pow", powers, 1.0 / order))
+
+
+@handles(aten.logsumexp.default)
+def logsumexp(c: Context, x: Value, dim: Any, keepdim: bool = False) -> Value:
+    """log(sum(exp(x - m))) + m with m = max(x), clamped so that infinities stay right."""
+    (a,) = c.f32(x)
+    axes = normalized_axes(dim, len(x.shape))
+    if not axes:
+        return x
+    top = c.b.reduction("amax", a, axes, True)
+    top = c.b.binary("minimum", c.b.binary("maximum", top, -_F32_MAX), _F32_MAX)
+    shifted = c.b.unary("exp", c.b.binary("sub", a, top))
+    total = c.b.unary("log", c.b.reduction("sum", shifted, axes, keepdim))
+    return c.rounded(c.b.binary("add", total, c.b.reshape(top, total.shape)))
+
+
+def _softmax(c: Context, op: str, x: Value, dim: int) -> Value:
+    x = c.tensor(x)
+    if not x.shape:
+        return c.b.reshape(c.b.softmax(op, c.b.reshape(x, (1,)), 0), ())
+    return c.b.softmax(op, x, dim % len(x.shape))
+
+
+@handles(aten.softmax.int, aten._softmax.default)
+def softmax(c: Context, x: Value, dim: int, dtype: Any = None) -> Value:
+    return _softmax(c, "softmax", x, dim)
+
+
+@handles(aten.log_softmax.int, aten._log_softmax.default)
+def log_softmax(c: Context, x: Value, dim: int, dtype: Any = None) -> Value:
+    return _softmax(c, "log_softmax", x, dim)
+
+
+@handles(aten.layer_norm.default)
+def layer_norm(
+    c: Context,
+    x: Value,
+    normalized_shape: list[int],
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Value:
+    return c.b.norm("layer_norm", x, weight, bias, len(normalized_shape), eps)
+
+
+@handles(aten.rms_norm.default)
+def rms_norm(
+    c: Context,
+    x: Value,
+    normalized_shape: list[int],
+    weight: Value | None = None,
+    eps: float | None = None,
+) -> Value:
+    """Without `eps` PyTorch takes f32's epsilon for every dtype (its arithmetic is f32)."""
+    eps = torch.finfo(torch.float32).eps if eps is None else eps
+    rank = len(normalized_shape)
+    if weight is None or weight.dtype == x.dtype:
+        return c.b.norm("rms_norm", x, weight, None, rank, eps)
+    scaled = c.b.norm("rms_norm", c.tensor(x), c.tensor(weight), None, rank, eps)
+    return c.rounded(scaled)

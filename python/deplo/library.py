@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Finds deplo's shared libraries and loads them once.
+
+`libDeploC` holds the compiler, the host executor and the runtime;
+`libDeploRuntime` the runtime alone, for machines without LLVM.
+"""
+
+import ctypes
+import functools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from .errors import Error
+
+COMPILER = "libDeploC"
+RUNTIME = "libDeploRuntime"
+ENVIRONMENT = "DEPLO_LIBRARY"
+
+_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def _directories() -> Iterator[Path]:
+    """Where libraries lie: in the installed package, then in the build trees of
+    a checkout, the newest first."""
+    yield _PACKAGE / "lib"
+    builds = [path for path in (_PACKAGE.parent.parent).glob("build*/lib") if path.is_dir()]
+    yield from sorted(builds, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def find(stem: str) -> Path | None:
+    """The path of library `stem`, or None. DEPLO_LIBRARY names the file or its folder."""
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        path = Path(named)
+        path = path / f"{stem}{_SUFFIX}" if path.is_dir() else path
+        return path if path.is_file() and path.name.startswith(stem) else None
+    for directory in _directories():
+        path = directory / f"{stem}{_SUFFIX}"
+        if path.is_file():
+            return path
+    return None
+
+
+def _open(path: Path) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise Error(f"can't load {path}: {error}") from error
+
+
+def _missing(stem: str) -> Error:
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        return Error(
+            f"{ENVIRONMENT}={named} is no {stem}{_SUFFIX}; unset it or name the file built"
+        )
+    return Error(
+        f"{stem}{_SUFFIX} is not built: run scripts/demo, or set {ENVIRONMENT} to the file"
+    )
+
+
+@functools.cache
+def compiler_library() -> ctypes.CDLL:
+    """libDeploC, loaded.
+
+    Raises:
+        Error: it is not there or can't be loaded.
+    """
+    path = find(COMPILER)
+    if path is None:
+        raise _missing(COMPILER)
+    return _open(path)
+
+
+@functools.cache
+def runtime_library() -> ctypes.CDLL:
+    """The library that runs packages: libDeploC, or libDeploRuntime alone.
+
+    Raises:
+        Error: neither is there, or it can't be loaded.
+    """
+    if find(COMPILER) is not None:
+        return compiler_library()
+    path = find(RUNTIME)
+    if path is None:
+        raise _missing(COMPILER)
+    return _open(path)

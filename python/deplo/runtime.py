@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loading and running packages: `deplo-c/Runtime.h` as Python.
+
+Pointers and streams are plain integers; no PyTorch in here.
+"""
+
+import ctypes
+import functools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import Error
+from .library import runtime_library
+
+_HANDLE = ctypes.c_void_p
+_TEXT = ctypes.c_char_p
+_SIZE = ctypes.c_size_t
+_OUT = ctypes.POINTER(ctypes.c_void_p)
+
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "deploLastError": (_TEXT, []),
+    "deploDeviceOpen": (ctypes.c_int, [_TEXT, _OUT]),
+    "deploDeviceInfo": (_TEXT, [_HANDLE]),
+    "deploDeviceList": (_TEXT, []),
+    "deploExecutableLoad": (ctypes.c_int, [_HANDLE, _TEXT, _SIZE, _OUT]),
+    "deploExecutableDestroy": (None, [_HANDLE]),
+    "deploExecutableRun": (ctypes.c_int, [_HANDLE, _OUT, _SIZE, _HANDLE]),
+    "deploExecutableInfo": (_TEXT, [_HANDLE]),
+    "deploPackageInfo": (_TEXT, [_TEXT, _SIZE]),
+}
+
+
+@functools.cache
+def _functions() -> ctypes.CDLL:
+    library = runtime_library()
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def _last_error() -> Error:
+    return Error(_functions().deploLastError().decode("utf-8", "replace"))
+
+
+def devices() -> list[dict[str, Any]]:
+    """Every device that can be opened: name, kind, description, target, ..."""
+    return json.loads(_functions().deploDeviceList())
+
+
+def package_info(package: bytes) -> dict[str, Any]:
+    """The header of a package.
+
+    Raises:
+        Error: the bytes are no sound package.
+    """
+    text = _functions().deploPackageInfo(package, len(package))
+    if text is None:
+        raise _last_error()
+    return json.loads(text)
+
+
+@functools.cache
+def _open_device(name: str) -> int:
+    device = ctypes.c_void_p()
+    if _functions().deploDeviceOpen(name.encode(), ctypes.byref(device)):
+        raise _last_error()
+    return device.value or 0
+
+
+def device_info(name: str) -> dict[str, Any]:
+    """What device "cuda", "cuda:1" or "host" is.
+
+    Raises:
+        Error: there is no such device.
+    """
+    return json.loads(_functions().deploDeviceInfo(_open_device(name)))
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One input or output as the caller must lay it out.
+
+    Attributes:
+        dtype: "f32", "f16", "bf16".
+        shape, strides: in elements.
+        alignment: in bytes, what the pointer must be a multiple of.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    alignment: int
+
+    @staticmethod
+    def parse(fields: dict[str, Any]) -> "Buffer":
+        return Buffer(
+            fields.get("name", ""),
+            fields["dtype"],
+            tuple(fields["shape"]),
+            tuple(fields["strides"]),
+            fields.get("alignment", 16),
+        )
+
+
+class Executable:
+    """A package loaded on a device.
+
+    Attributes:
+        manifest: the package's header.
+        inputs, outputs: what `run` takes pointers of, in this order.
+        kernels: what the device says of each kernel: registers, local_bytes, ...
+    """
+
+    def __init__(self, package: bytes, device: str) -> None:
+        """Loads `package` on "cuda", "cuda:1" or "host".
+
+        Raises:
+            Error: no such device, or the package is damaged or of another kind.
+        """
+        self._library = _functions()
+        self._handle = None
+        handle = ctypes.c_void_p()
+        opened = _open_device(device)
+        if self._library.deploExecutableLoad(opened, package, len(package), ctypes.byref(handle)):
+            raise _last_error()
+        self._handle = handle
+        info = json.loads(self._library.deploExecutableInfo(handle))
+        self.manifest: dict[str, Any] = info["manifest"]
+        self.kernels: list[dict[str, Any]] = info["kernels"]
+        self.inputs = [Buffer.parse(fields) for fields in self.manifest["inputs"]]
+        self.outputs = [Buffer.parse(fields) for fields in self.manifest["outputs"]]
+        self._array = ctypes.c_void_p * (len(self.inputs) + len(self.outputs))
+        self._run = self._library.deploExecutableRun
+
+    def run(self, pointers: Sequence[int], stream: int = 0) -> None:
+        """Enqueues one execution on addresses of all inputs, then all outputs.
+
+        Raises:
+            Error: their number or alignment is wrong, or the launch failed.
+        """
+        if self._run(self._handle, self._array(*pointers), len(pointers), stream):
+            raise _last_error()
+
+    def __del__(self) -> None:
+        if self._handle is not None:
+            self._library.deploExecutableDestroy(self._handle)
