@@ -27,6 +27,7 @@
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -75,7 +76,7 @@ private:
   SmallVector<Operation *> getSlice(ArrayRef<Operation *> ends);
   Operation *cloneIntoLoop(Operation *op, Value start, IRMapping &mapping);
   template <typename OpT>
-  void shift(OpT access, Value tile, OpT original, Value start);
+  void shift(OpT clone, Value tile, OpT original, Value start);
   RankedTensorType getChunkType(Value tile) const;
 
   const TileDims &dims;
@@ -151,18 +152,14 @@ SmallVector<Operation *> Chunker::getSlice(ArrayRef<Operation *> ends) {
   return ordered;
 }
 
-/// Starts the access at the chunk.
+/// Starts the clone of an access at the chunk.
 template <typename OpT>
-void Chunker::shift(OpT access, Value tile, OpT original, Value start) {
+void Chunker::shift(OpT clone, Value tile, OpT original, Value start) {
+  BoxAccess box = *BoxAccess::get(original);
   unsigned dim = *getDim(tile);
-  auto type = cast<RankedTensorType>(tile.getType());
-  int64_t memrefDim = getSpannedDims(original.getDims(),
-                                     original.getMemRefType().getRank(),
-                                     type.getRank())[dim];
-  int64_t step = original.getSteps() ? (*original.getSteps())[dim] : 1;
-  AffineIndex index = AffineIndex::get(original.getIndices()[memrefDim]);
-  index.scale = step;
-  access.getIndicesMutable()[memrefDim].set(
+  AffineIndex index = AffineIndex::get(box.indices[box.dims[dim]]);
+  index.scale = box.steps[dim];
+  clone.getIndicesMutable()[box.dims[dim]].set(
       index.rebuild(builder, original.getLoc(), start));
 }
 
@@ -283,25 +280,15 @@ void simplifyMasks(KernelOp kernel) {
       select.erase();
     }
   });
-  auto dropBounds = [](auto access, Value tile) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    SmallVector<int64_t> dims = getSpannedDims(
-        access.getDims(), access.getMemRefType().getRank(), type.getRank());
-    if (!access.getBounds())
+  kernel.walk([](Operation *op) {
+    std::optional<BoxAccess> box = BoxAccess::get(op);
+    if (!box || box->bounds.empty())
       return;
-    for (auto [dim, memrefDim] : llvm::enumerate(dims)) {
-      int64_t step = access.getSteps() ? (*access.getSteps())[dim] : 1;
-      if (!isWithinBound(access.getIndices()[memrefDim], step,
-                         type.getDimSize(dim), (*access.getBounds())[dim]))
+    for (auto [size, dim, step, bound] :
+         llvm::zip_equal(box->shape, box->dims, box->steps, box->bounds))
+      if (!isWithinBound(box->indices[dim], step, size, bound))
         return;
-    }
-    access.removeBoundsAttr();
-  };
-  kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op))
-      dropBounds(load, load.getResult());
-    else if (auto store = dyn_cast<StoreOp>(op))
-      dropBounds(store, store.getValue());
+    op->removeAttr("bounds");
   });
 }
 
