@@ -3,6 +3,8 @@
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 
+#include "deplo/Dialect/ArgumentNames.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AffineExprVisitor.h"
 #include "mlir/IR/AffineMap.h"
@@ -146,7 +148,12 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
                                /*allowType=*/true) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
+  keepArgumentNames(parser, arguments);
   return parseBody(parser, result, arguments);
+}
+
+void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn setName) {
+  printArgumentNames(getBody()->getArguments(), setName);
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {
@@ -813,7 +820,10 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
                          << ", which is not a kernel but a " << kind;
   if (callee->getNumRegions() == 0 || callee->getRegion(0).empty())
     return success();
-  Block::BlockArgListType arguments = callee->getRegion(0).getArguments();
+  // The axes of a tile.kernel follow its buffers.
+  auto arguments = llvm::to_vector(llvm::make_filter_range(
+      callee->getRegion(0).getArguments(),
+      [](BlockArgument argument) { return !argument.getType().isIndex(); }));
   if (arguments.size() != getBuffers().size()) // C2
     return emitOpError() << "passes " << getBuffers().size() << " buffers to @"
                          << getKernel() << ", which takes " << arguments.size();

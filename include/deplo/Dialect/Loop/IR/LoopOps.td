@@ -33,7 +33,8 @@ class Loop_LoopOp<string mnemonic, list<Trait> traits = []>
   let extraClassDeclaration = loopClassDeclaration;
 }
 
-def Loop_KernelOp : Loop_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+def Loop_KernelOp : Loop_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "one fused kernel as a loop nest";
   let description = [{
     ```mlir

@@ -121,6 +121,34 @@ def PadSmemPass : Pass<"deplo-pad-smem", "::deplo::tile::KernelOp"> {
            "bytes that every memref argument is aligned to">];
 }
 
+def HoistLoadsPass : Pass<"deplo-hoist-loads", "::deplo::tile::KernelOp"> {
+  let summary = "Starts all loads of a block before its first reduction";
+  let description = [{
+    Threads wait for one another in a reduction, and loads that follow it in the
+    program start only then. Where all blocks of the grid run at once, that wait
+    is the time of the kernel. Before:
+
+    ```mlir
+    %a = tile.load %x[%i, %c0]
+    %s = tile.reduce [add] %a axis 1
+    %b = tile.load %w[%c0]
+    ```
+
+    After:
+
+    ```mlir
+    %a = tile.load %x[%i, %c0]
+    %b = tile.load %w[%c0]
+    %s = tile.reduce [add] %a axis 1
+    ```
+
+    A larger grid hides the latency behind other blocks, and the registers that
+    early loads occupy would cost it some of those: there the step does nothing.
+  }];
+  let options = [
+    Option<"always", "always", "bool", "false", "whatever the grid">];
+}
+
 def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
   let summary = "Says how often loops are unrolled";
   let description = [{

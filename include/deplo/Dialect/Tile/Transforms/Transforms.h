@@ -146,6 +146,14 @@ void padBuffer(AllocOp alloc, int64_t pad);
 int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
 
 //===----------------------------------------------------------------------===//
+// hoist_loads
+//===----------------------------------------------------------------------===//
+
+/// Moves the loads of `kernel` that follow a reduction before the first one
+/// where their coordinates are known there. Returns how many it moved.
+int64_t hoistLoads(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
 // vectorize_access
 //===----------------------------------------------------------------------===//
 
@@ -158,8 +166,7 @@ bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
 //===----------------------------------------------------------------------===//
 
 /// Checks that the scheduling passes have done what the lowering relies on:
-/// warps are chosen, tiles have layouts and reductions are tile.reduce. Errors
-/// name the value and the pass that should have run.
+/// warps are chosen and tiles have layouts. Errors name the value and the pass that should have run.
 mlir::LogicalResult verifyScheduled(KernelOp kernel);
 
 } // namespace deplo::tile
