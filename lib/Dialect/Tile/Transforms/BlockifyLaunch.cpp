@@ -78,12 +78,13 @@ static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
 
 /// Bounds an access along each dimension whose tiles may go beyond the extent.
 template <typename OpT>
-static void boundAccess(OpT access, Value tile, const TileDims &dims) {
+static void boundAccess(OpT access, ArrayRef<unsigned> numbers,
+                        const TileDims &dims) {
   BoxAccess box = *BoxAccess::get(access);
   SmallVector<int64_t> bounds;
   bool isNeeded = false;
   for (auto [tileDim, size] : llvm::enumerate(box.shape)) {
-    int64_t extent = dims.getExtent(dims.getClass(tile, tileDim));
+    int64_t extent = dims.getExtent(numbers[tileDim]);
     int64_t step = box.steps[tileDim];
     Value corner = box.indices[box.dims[tileDim]];
     int64_t first = AffineIndex::get(corner).offset;
@@ -99,7 +100,7 @@ static void maskReduction(ReduceOp reduce, const TileDims &dims) {
   Value first = reduce.getInputs().front();
   auto type = cast<RankedTensorType>(first.getType());
   int64_t axis = reduce.getAxis();
-  int64_t extent = dims.getExtent(dims.getClass(first, axis));
+  int64_t extent = dims.getExtent(dims.getClasses(reduce->getOpOperand(0))[axis]);
   if (extent == type.getDimSize(axis))
     return;
 
@@ -140,9 +141,9 @@ LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
   kernel.setWarps(warps);
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op))
-      boundAccess(load, load.getResult(), dims);
+      boundAccess(load, dims.getClasses(load.getResult()), dims);
     else if (auto store = dyn_cast<StoreOp>(op))
-      boundAccess(store, store.getValue(), dims);
+      boundAccess(store, dims.getClasses(store.getValueMutable()), dims);
     else if (auto reduce = dyn_cast<ReduceOp>(op))
       maskReduction(reduce, dims);
   });

@@ -13,9 +13,8 @@
 //
 // Legality. Iterations of loop.for are independent, so all of them can run at
 // once: a scalar of the body becomes a tile with one dimension for each loop
-// that it depends on, and a loop that does not matter to it costs nothing.
-// Nothing is said about iterations that store to one place (which may not
-// happen, as the order of iterations is not defined), so those are an error.
+// that it depends on, and a loop that does not matter to it costs nothing. No
+// two iterations store to one element (the loop dialect verifies it).
 // An access is a box if each of its coordinates depends on at most one loop,
 // linearly, and no loop appears in two; others are an error.
 
@@ -131,8 +130,6 @@ private:
   DenseMap<Value, LoopVariable> variables;
   DenseMap<Value, TileValue> values;
   IRMapping memrefs;
-  /// Parallel loops of more than one iteration around the current operation.
-  SmallVector<unsigned> enclosing;
 };
 
 } // namespace
@@ -285,12 +282,6 @@ LogicalResult Tileifier::convertStore(loop::StoreOp store) {
   if (failed(coordinates))
     return failure();
   Box box = getBox(store.getLoc(), *coordinates);
-  for (unsigned loop : enclosing)
-    if (!llvm::is_contained(box.loops, loop))
-      return store.emitOpError()
-             << "is in a loop of " << extents[loop]
-             << " iterations that all store to the same element; use "
-                "loop.reduce to combine them";
   StoreOp::create(builder, store.getLoc(),
                   spread(store.getLoc(), values[store.getValue()], box.loops),
                   memrefs.lookup(store.getMemref()), box.indices, box.dims,
@@ -316,10 +307,7 @@ LogicalResult Tileifier::convertFor(loop::ForOp loop) {
     variables[variable] = {unsigned(extents.size()), start};
     extents.push_back(loop.getExtent());
   }
-  enclosing.push_back(*variables[variable].dim);
-  LogicalResult converted = convertBlock(*loop.getBody());
-  enclosing.pop_back();
-  return converted;
+  return convertBlock(*loop.getBody());
 }
 
 LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
