@@ -20,7 +20,6 @@
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "deplo-pad-smem"
@@ -60,27 +59,16 @@ static std::optional<ModelledAccess> modelBox(BufferType buffer, const LinearLay
   return result;
 }
 
-/// How the threads of a block share the writes of a copy: along its rows.
-static std::optional<ModelledAccess> modelCopy(BufferType buffer, int64_t vector) {
-  SmallVector<int64_t> shape(buffer.getShape().size(), 1), ones(shape), lanes(shape), values(shape);
-  shape.back() = buffer.getShape().back() & -buffer.getShape().back();
-  values.back() = std::min(vector, shape.back());
-  lanes.back() = 32;
-  SmallVector<int64_t> order = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, shape.size())));
-  return modelBox(buffer, llvm::cantFail(LinearLayout::blocked(shape, values, lanes, ones, order)), values.back());
+/// Nothing, if the tile has no layout or can't be modelled.
+static std::optional<ModelledAccess> modelTile(BufferType buffer, Value tile, int64_t vector) {
+  LayoutAttr layout = getLayout(tile);
+  return layout ? modelBox(buffer, layout.getLinearLayout(), vector) : std::nullopt;
 }
 
-static std::optional<ModelledAccess> modelUser(Operation *user, BufferType buffer, int64_t alignment) {
-  int64_t vector = getAccessWidth(user, alignment);
-  auto modelTile = [&](Value tile) -> std::optional<ModelledAccess> {
-    LayoutAttr layout = getLayout(tile);
-    return layout ? modelBox(buffer, layout.getLinearLayout(), vector) : std::nullopt;
-  };
-  return TypeSwitch<Operation *, std::optional<ModelledAccess>>(user)
-      .Case([&](ReadOp read) { return modelTile(read.getResult()); })
-      .Case([&](WriteOp write) { return modelTile(write.getValue()); })
-      .Case<CopyOp, AsyncCopyOp>([&](auto copy) { return modelCopy(buffer, copy.getVector().value_or(vector)); })
-      .Default([](Operation *) { return std::nullopt; });
+/// Elements of one access of a thread: as chosen, or else as can be.
+static int64_t getVector(Operation *access, int64_t alignment) {
+  auto chosen = access->getAttrOfType<IntegerAttr>("vector");
+  return chosen ? chosen.getInt() : getAccessWidth(access, alignment);
 }
 
 /// What all accesses cost with `pad`; nothing if it misaligns one.
@@ -104,8 +92,17 @@ std::optional<PaddingEffect> tile::choosePadding(AllocOp alloc, int64_t alignmen
   if (buffer.getRank() == 0 || buffer.getLayout().getSwizzle() != 0)
     return std::nullopt;
   std::vector<ModelledAccess> accesses;
+  // Copies go along rows, without conflicts, but need them aligned.
+  int64_t copyVector = 1;
   for (Operation *user : alloc.getResult().getUsers()) {
-    std::optional<ModelledAccess> modelled = modelUser(user, buffer, alignment);
+    int64_t vector = getVector(user, alignment);
+    if (isa<CopyOp, AsyncCopyOp>(user)) {
+      copyVector = std::max(copyVector, vector);
+      continue;
+    }
+    std::optional<ModelledAccess> modelled =
+        isa<ReadOp>(user) ? modelTile(buffer, user->getResult(0), vector)
+                          : modelTile(buffer, cast<WriteOp>(user).getValue(), vector);
     if (!modelled)
       return std::nullopt;
     accesses.push_back(std::move(*modelled));
@@ -123,6 +120,8 @@ std::optional<PaddingEffect> tile::choosePadding(AllocOp alloc, int64_t alignmen
   // Beyond a row of all banks, the pattern repeats.
   int64_t most = std::min<int64_t>(numSharedMemoryBanks * sharedMemoryBankBytes, budget / rows) / bytes;
   for (int64_t pad = 0; pad <= most && !best.isConflictFree(); ++pad) {
+    if (rows > 1 && (buffer.getShape().back() + pad) % copyVector != 0)
+      continue;
     std::optional<BankConflicts> cost = getCost(accesses, pad);
     if (!cost || cost->wavefronts >= best.wavefronts)
       continue;
@@ -192,7 +191,7 @@ struct PadSmemPass : tile::impl::PadSmemPassBase<PadSmemPass> {
         padBuffer(alloc, effect->pad);
         left -= alloc.getType().getSizeInBytes() - bytes;
         remark::passed(alloc.getLoc(), options)
-            << remark::add("accesses of {0}: {1} -> {2} with {3} elements after each row", name,
+            << remark::add("accesses of {0}: {1} -> {2} with a pad of {3}", name,
                            describe(effect->degreeBefore), describe(effect->degreeAfter), effect->pad);
       }
     }

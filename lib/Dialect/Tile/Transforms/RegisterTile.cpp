@@ -269,8 +269,8 @@ void TileGroups::relate(Operation *op) {
 }
 
 LogicalResult TileGroups::build(KernelOp kernel) {
-  WalkResult supported =
-      kernel.walk([&](Operation *op) { return failed(visit(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+  WalkResult supported = kernel.walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { return failed(visit(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
   if (supported.wasInterrupted())
     return failure();
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {

@@ -184,7 +184,11 @@ std::vector<StagedRow> tile::findRows(KernelOp kernel) {
 // Rewriting
 //===----------------------------------------------------------------------===//
 
+/// An index constant: one that the block has already, or a new one.
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  for (Operation &op : llvm::make_range(builder.getInsertionBlock()->begin(), builder.getInsertionPoint()))
+    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op); constant && constant.value() == value)
+      return constant;
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 

@@ -15,8 +15,6 @@ static LogicalResult verifyTile(Operation *op, Value value) {
 }
 
 static LogicalResult verifyOp(Operation *op) {
-  if (op->getDialect() && op->getDialect()->getNamespace() == "loop")
-    return op->emitOpError("is still there at the tile level; run deplo-cooperative-reduce first");
   for (Value result : op->getResults())
     if (failed(verifyTile(op, result)))
       return failure();

@@ -7,11 +7,58 @@
 #ifndef DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
 #define DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
 
+#include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+namespace deplo {
+struct ScheduleFacts;
+struct TargetDescription;
+} // namespace deplo
+
 namespace deplo::tile {
+
+/// The loops that become the axes of a kernel, outermost first: those that hold
+/// nothing but one another and the values that the innermost ones use.
+llvm::SmallVector<loop::ForOp> getAxisLoops(loop::KernelOp kernel);
+
+/// Replaces a loop nest by its tile program (001). Fails with an error.
+mlir::FailureOr<KernelOp> tileify(loop::KernelOp kernel);
+
+/// Makes each reduction loop a dimension of tiles and a tile.reduce (004).
+/// Returns how many there were.
+unsigned reduceCooperatively(KernelOp kernel);
+
+/// Divides the axes among blocks (005): `block` elements of each axis in a
+/// block of `warps` warps. Fails with an error.
+mlir::LogicalResult blockifyLaunch(KernelOp kernel,
+                                   llvm::ArrayRef<int64_t> block, int64_t warps,
+                                   TargetAttr target);
+
+struct ChunkedDim {
+  int64_t extent;
+  int64_t chunk;
+  int64_t chunks;
+  /// How often each element is read from memory.
+  int64_t reads;
+};
+
+/// Puts inner dimensions that are longer than `chunk` elements into loops over
+/// chunks of them (006). Returns what was divided.
+llvm::SmallVector<ChunkedDim> chunkReduce(KernelOp kernel, int64_t chunk);
+
+/// Drops masks that mask nothing.
+void simplifyMasks(KernelOp kernel);
+
+/// A target as an attribute, and back as the models take it.
+TargetAttr getTargetAttr(mlir::MLIRContext *context,
+                         const TargetDescription &target);
+TargetDescription describe(TargetAttr target);
+
+/// What the schedule model asks of a kernel whose arguments are aligned to
+/// `alignment` bytes.
+ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
 
 //===----------------------------------------------------------------------===//
 // stage_inputs
@@ -99,6 +146,14 @@ void padBuffer(AllocOp alloc, int64_t pad);
 int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
 
 //===----------------------------------------------------------------------===//
+// hoist_loads
+//===----------------------------------------------------------------------===//
+
+/// Moves the loads of `kernel` that follow a reduction before the first one
+/// where their coordinates are known there. Returns how many it moved.
+int64_t hoistLoads(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
 // vectorize_access
 //===----------------------------------------------------------------------===//
 
@@ -111,8 +166,7 @@ bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
 //===----------------------------------------------------------------------===//
 
 /// Checks that the scheduling passes have done what the lowering relies on:
-/// warps are chosen, tiles have layouts and reductions are tile.reduce. Errors
-/// name the value and the pass that should have run.
+/// warps are chosen and tiles have layouts. Errors name the value and the pass that should have run.
 mlir::LogicalResult verifyScheduled(KernelOp kernel);
 
 } // namespace deplo::tile
