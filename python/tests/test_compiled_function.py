@@ -175,9 +175,8 @@ def test_calls_from_several_threads(device, place):
     assert wrong == []
 
 
+@pytest.mark.cuda
 def test_current_stream_and_graph_capture(device):
-    if device != "cuda":
-        pytest.skip("streams and graphs are CUDA's: run with --device cuda")
     x = randn(64, 256).cuda()
     function = deplo.compile(lambda x: F.softmax(x, -1), (x,))
     stream = torch.cuda.Stream()
