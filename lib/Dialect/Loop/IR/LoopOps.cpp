@@ -7,6 +7,7 @@
 #include "mlir/IR/AffineExprVisitor.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -776,7 +777,7 @@ static Operation *lookupKernel(Operation *module, StringAttr name,
   for (Operation &op : module->getRegion(0).getOps()) {
     if (op.getName().getStringRef() == "gpu.binary")
       return &op;
-    if (op.getName().getStringRef() == "gpu.module")
+    if (isa<ModuleOp>(op) || op.getName().getStringRef() == "gpu.module")
       if (Operation *callee = symbolTables.lookupSymbolIn(&op, name))
         return callee;
   }
@@ -800,14 +801,12 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
       kind != "llvm.func") // C1
     return emitOpError() << "launches @" << getKernel()
                          << ", which is not a kernel but a " << kind;
-  if (callee->getNumRegions() == 0 || callee->getRegion(0).empty())
+  if (kind == "llvm.func")
     return success();
   Block::BlockArgListType arguments = callee->getRegion(0).getArguments();
   if (arguments.size() != getBuffers().size()) // C2
     return emitOpError() << "passes " << getBuffers().size() << " buffers to @"
                          << getKernel() << ", which takes " << arguments.size();
-  if (kind == "llvm.func")
-    return success();
   for (auto [number, buffer, argument] :
        llvm::enumerate(getBuffers(), arguments))
     if (buffer.getType() != argument.getType()) // C2
