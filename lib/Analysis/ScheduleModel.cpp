@@ -274,7 +274,7 @@ void Model::estimate(ScheduleChoice &candidate) const {
   // Traffic. A row in chunks is read once more by every later pass over it,
   // mostly from L2; runs shorter than a sector waste the rest of it.
   double passes = candidate.chunk ? 1 + 0.5 * facts.dependentReductions : 1;
-  double traffic = 0, loadedPerElement = 0, unspread = 0;
+  double traffic = 0, loadedPerElement = 0;
   for (const ScheduleAccess &access : facts.accesses) {
     double bytes = getBytes(access);
     double run = access.elementBytes;
@@ -285,12 +285,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
                                                   : row);
     double waste = run < sectorBytes ? sectorBytes / run : 1;
     traffic += bytes * waste * (access.isStore ? 1 : passes);
-    if (access.isStore)
-      continue;
-    if (isSpread(access))
+    if (!access.isStore && isSpread(access))
       loadedPerElement += access.elementBytes;
-    else
-      unspread += 1;
   }
   double blockTraffic = traffic / candidate.blocks;
 

@@ -171,7 +171,7 @@ class _Importer:
         """A binding by reference: later updates of the tensor are seen."""
         if kind not in (InputKind.PARAMETER, InputKind.BUFFER):
             tensor = self.program.constants[target]
-            return Binding(target, None, lambda: tensor)
+            return Binding(self._source_name(target), None, lambda: tensor)
         path, _, leaf = target.rpartition(".")
         owner = self.root.get_submodule(path)
         slot = owner._parameters if leaf in owner._parameters else owner._buffers

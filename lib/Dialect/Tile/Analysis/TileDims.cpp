@@ -43,11 +43,8 @@ void separateConstants(KernelOp kernel) {
   for (Operation *constant : constants) {
     OpBuilder builder(constant);
     builder.setInsertionPointAfter(constant);
-    for (OpOperand &use : llvm::make_early_inc_range(constant->getUses()))
-      if (&use != &*constant->use_begin() || !constant->hasOneUse())
-        use.set(builder.clone(*constant)->getResult(0));
-    if (constant->use_empty())
-      constant->erase();
+    while (!constant->use_empty() && !constant->hasOneUse())
+      constant->use_begin()->set(builder.clone(*constant)->getResult(0));
   }
 }
 

@@ -33,7 +33,8 @@ class Loop_LoopOp<string mnemonic, list<Trait> traits = []>
   let extraClassDeclaration = loopClassDeclaration;
 }
 
-def Loop_KernelOp : Loop_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+def Loop_KernelOp : Loop_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "one fused kernel as a loop nest";
   let description = [{
     ```mlir
@@ -113,7 +114,7 @@ def Loop_ReduceOp : Loop_LoopOp<"reduce", [SingleBlockImplicitTerminator<"YieldO
       reduction, at least one.
     - C3: the body does not store.
     - C4: the body has one index argument.
-    - C5: results are integers or floats.
+    - C5: results are integers or floats, or (in a `tile.kernel`) tiles of them.
   }];
   let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, I64Attr:$extent);
   let results = (outs Variadic<AnyType>:$results);

@@ -6,6 +6,7 @@
 
 include "deplo/Dialect/Monoid.td"
 include "deplo/Dialect/Tile/IR/TileTypes.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -18,7 +19,8 @@ def Tile_SharedMemory : Resource<"::deplo::tile::SharedMemory">;
 // Kernel
 //===----------------------------------------------------------------------===//
 
-def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "the program of one thread block";
   let description = [{
     Arguments are memrefs in global memory. Each axis has an index value: the
