@@ -89,4 +89,53 @@ def TileToKernelPass : Pass<"deplo-tile-to-kernel", "::mlir::ModuleOp"> {
   ];
 }
 
+def LoopToLLVMPass : Pass<"deplo-loop-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "writes every kernel as a function for the CPU";
+  let description = [{
+    Every `loop.kernel` becomes an `llvm.func` of a nested module, which takes
+    the addresses of its buffers as one array. The launch plan stays as it is.
+    Before:
+
+    ```mlir
+    loop.kernel @double(%x: memref<8xf32>, %y: memref<8xf32>) {
+      loop.for %i = 0 to 8 {
+        %a = loop.load %x[%i] : memref<8xf32>
+        %b = arith.addf %a, %a : f32
+        loop.store %b, %y[%i] : memref<8xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    module @kernels {
+      llvm.func private @double.body(%x: !llvm.ptr {llvm.noalias, llvm.readonly}, %y: !llvm.ptr {llvm.noalias}) {
+        ...
+        %a = llvm.load %p {alignment = 4 : i64} : !llvm.ptr -> f32
+        %b = llvm.fadd %a, %a : f32
+        llvm.store %b, %q {alignment = 4 : i64} : f32, !llvm.ptr
+        ...
+      }
+      llvm.func @double(%args: !llvm.ptr) {
+        %x = llvm.load %args : !llvm.ptr -> !llvm.ptr
+        ...
+        llvm.call @double.body(%x, %y) : (!llvm.ptr, !llvm.ptr) -> ()
+        llvm.return
+      }
+    }
+    ```
+
+    Parallel loops run in order. Reductions run in 16 lanes where their terms
+    lie together in memory, or where those of neighbouring results do;
+    floating-point sums add in blocks of 16, blocks of blocks, and so on, so that
+    the error grows with the logarithm of the number of terms. The order does not
+    depend on the processor. Functions of `math` are those of the C library, in
+    f32 for f16 and bf16.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::cf::ControlFlowDialect",
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 #endif // DEPLO_CONVERSION_PASSES_TD
