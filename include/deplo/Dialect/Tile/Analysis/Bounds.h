@@ -30,6 +30,10 @@ struct AffineIndex {
   /// The largest power of two that divides every value of the index; 0 if the
   /// index is always 0.
   int64_t getDivisor() const;
+
+  bool operator==(const AffineIndex &other) const {
+    return base == other.base && scale == other.scale && offset == other.offset;
+  }
 };
 
 /// Whether `size` elements from `corner` on, `step` apart, all lie below

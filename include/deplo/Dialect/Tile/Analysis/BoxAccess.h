@@ -3,8 +3,8 @@
 //
 // Accesses to boxes of memory, seen alike: tile.load, store, copy, async_copy.
 
-#ifndef DEPLO_DIALECT_TILE_TRANSFORMS_BOXACCESS_H
-#define DEPLO_DIALECT_TILE_TRANSFORMS_BOXACCESS_H
+#ifndef DEPLO_DIALECT_TILE_ANALYSIS_BOXACCESS_H
+#define DEPLO_DIALECT_TILE_ANALYSIS_BOXACCESS_H
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -36,11 +36,6 @@ struct BoxAccess {
   std::optional<unsigned> getUnitStrideDim() const;
 };
 
-/// The largest number known to divide an index; 0 if it is known to be zero.
-/// Knows constants, the coordinates of a block, induction variables, and sums
-/// and products of them.
-int64_t getKnownDivisor(mlir::Value index);
-
 /// The most elements that one access of a thread may move, up to 16 bytes: a
 /// power of two. `op` is a tile.load, store, copy, async_copy, read or write;
 /// memrefs start at a multiple of `alignment` bytes. A box access is limited by
@@ -50,4 +45,4 @@ int64_t getAccessWidth(mlir::Operation *op, int64_t alignment);
 
 } // namespace deplo::tile
 
-#endif // DEPLO_DIALECT_TILE_TRANSFORMS_BOXACCESS_H
+#endif // DEPLO_DIALECT_TILE_ANALYSIS_BOXACCESS_H
