@@ -88,7 +88,10 @@ def steps(function, *inputs):
         (lambda x: torch.sub(x, x, alpha=0.5), ["0.5", "mul", "sub"]),
         (lambda x: torch.addcmul(x, x, x), ["mul", "add"]),
         (lambda x: torch.addcdiv(x, x, x, value=3), ["div", "3.0", "mul", "add"]),
-        (lambda x: F.hardswish(x), ["3.0", "add", "0.0", "maximum", "6.0", "minimum", "mul", "div"]),
+        (
+            lambda x: F.hardswish(x),
+            ["3.0", "add", "0.0", "maximum", "6.0", "minimum", "mul", "div"],
+        ),
         (lambda x: torch.tan(x), ["sin", "cos", "div"]),
         (lambda x: torch.full((3,), 2.0) + x, ["2.0", "expand", "add"]),
         (lambda x: torch.zeros_like(x) * x, ["0.0", "expand", "mul"]),

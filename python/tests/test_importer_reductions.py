@@ -38,11 +38,15 @@ def test_axes_are_sorted_and_kept(op):
 )
 def test_all_axes(function, op):
     (line,) = operations(function, X)
-    assert line.split(" = ")[1] == f"graph.{op} %x axes [0, 1, 2] : tensor<2x3x4xf32> -> tensor<f32>"
+    assert (
+        line.split(" = ")[1] == f"graph.{op} %x axes [0, 1, 2] : tensor<2x3x4xf32> -> tensor<f32>"
+    )
 
 
 def test_reduction_of_a_scalar_is_the_scalar():
-    assert operations(lambda x: x.sum() + 0.5, torch.tensor(1.0))[-1].startswith("%add = graph.add %x,")
+    assert operations(lambda x: x.sum() + 0.5, torch.tensor(1.0))[-1].startswith(
+        "%add = graph.add %x,"
+    )
 
 
 def test_dtype_argument_casts_first():
@@ -122,7 +126,10 @@ def test_rms_norm_of_a_module():
 
 def test_rms_norm_without_weight_and_eps_takes_the_epsilon_of_f32():
     (line,) = operations(lambda x: F.rms_norm(x, (3, 4)), X.bfloat16())
-    assert line == "%rms_norm = graph.rms_norm %x rank 2 eps 1.1920928955078125e-07 : tensor<2x3x4xbf16>"
+    assert (
+        line
+        == "%rms_norm = graph.rms_norm %x rank 2 eps 1.1920928955078125e-07 : tensor<2x3x4xbf16>"
+    )
 
 
 def test_layer_norm_of_a_module():

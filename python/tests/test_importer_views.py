@@ -33,7 +33,9 @@ def test_reshape(function, shape):
 
 def test_squeeze():
     x = torch.ones(1, 3, 1)
-    assert line_of(lambda x: x.squeeze(), x) == "graph.reshape %x : tensor<1x3x1xf32> -> tensor<3xf32>"
+    assert (
+        line_of(lambda x: x.squeeze(), x) == "graph.reshape %x : tensor<1x3x1xf32> -> tensor<3xf32>"
+    )
     assert line_of(lambda x: x.squeeze(-1), x).endswith("-> tensor<1x3xf32>")
 
 

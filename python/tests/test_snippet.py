@@ -97,7 +97,16 @@ def test_cast_of_a_variable_is_compiled():
 
 
 def test_modules_are_built_once():
-    code = "built = []\nclass M(nn.Module):\n  def __init__(self):\n    super().__init__()\n    built.append(1)\n  def forward(self, x):\n    return x + len(built)\nM()(torch.zeros(2))"
+    code = """
+built = []
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        built.append(1)
+    def forward(self, x):
+        return x + len(built)
+M()(torch.zeros(2))
+"""
     snippet = loaded(code)
     snippet.function(*snippet.inputs)
     assert torch.equal(snippet.function(*snippet.inputs), torch.ones(2))

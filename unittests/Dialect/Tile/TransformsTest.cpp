@@ -184,14 +184,6 @@ TEST(VerifyScheduled, NamesThePassThatShouldHaveRun) {
         %a = tile.load %x[%i] : memref<4xf32> -> tensor<4xf32>
       })mlir"),
             "'tile.load' op has the tile 'tensor<4xf32>' without a layout; run deplo-register-tile first\n");
-  EXPECT_EQ(getVerifierError(R"mlir(
-      tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) warps(1) {
-        %zero = arith.constant 0.0 : f32
-        %s = loop.reduce [add] %k = 0 to 4 : f32 {
-          loop.yield %zero : f32
-        }
-      })mlir"),
-            "'loop.reduce' op is still there at the tile level; run deplo-cooperative-reduce first\n");
 }
 
 } // namespace

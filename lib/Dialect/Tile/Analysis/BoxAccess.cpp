@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
-#include "deplo/Dialect/Tile/Analysis/Bounds.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -67,6 +69,29 @@ std::optional<unsigned> BoxAccess::getUnitStrideDim() const {
   return unit;
 }
 
+int64_t getKnownDivisor(Value index) {
+  APInt constant;
+  if (matchPattern(index, m_ConstantInt(&constant)))
+    return std::abs(constant.getSExtValue());
+  if (auto sum = index.getDefiningOp<arith::AddIOp>())
+    return std::gcd(getKnownDivisor(sum.getLhs()), getKnownDivisor(sum.getRhs()));
+  if (auto product = index.getDefiningOp<arith::MulIOp>())
+    return getKnownDivisor(product.getLhs()) * getKnownDivisor(product.getRhs());
+  auto argument = dyn_cast<BlockArgument>(index);
+  if (!argument)
+    return 1;
+  Operation *owner = argument.getOwner()->getParentOp();
+  if (auto loop = dyn_cast_or_null<scf::ForOp>(owner))
+    return argument == loop.getInductionVar()
+               ? std::gcd(getKnownDivisor(loop.getLowerBound()), getKnownDivisor(loop.getStep()))
+               : 1;
+  if (auto kernel = dyn_cast_or_null<KernelOp>(owner)) {
+    AxisAttr axis = kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
+    return axis.getBlocks() == 1 ? 0 : axis.getStep();
+  }
+  return 1;
+}
+
 /// `width` halved until it divides `value`.
 static int64_t limitTo(int64_t width, int64_t value) { return value == 0 ? width : std::min(width, value & -value); }
 
@@ -82,7 +107,7 @@ static int64_t getBoxWidth(const BoxAccess &box, unsigned unit, int64_t alignmen
   width = limitTo(width, offset);
   for (auto [dim, index] : llvm::enumerate(box.indices))
     if (box.getMemRefType().getDimSize(dim) != 1)
-      width = limitTo(width, strides[dim] * AffineIndex::get(index).getDivisor());
+      width = limitTo(width, strides[dim] * getKnownDivisor(index));
   for (unsigned t = 0; t < box.shape.size(); ++t)
     if (t != unit && box.shape[t] != 1)
       width = limitTo(width, strides[box.dims[t]] * box.steps[t]);
@@ -104,7 +129,7 @@ static int64_t getBufferWidth(BufferType buffer, ValueRange indices) {
   int64_t width = std::max<int64_t>(1, sharedAlignment / bytes);
   bool hasRows = llvm::any_of(buffer.getShape().drop_back(), [](int64_t size) { return size != 1; });
   width = limitTo(width, hasRows ? buffer.getShape().back() + buffer.getLayout().getPad() : 0);
-  return indices.empty() ? width : limitTo(width, AffineIndex::get(indices.back()).getDivisor());
+  return indices.empty() ? width : limitTo(width, getKnownDivisor(indices.back()));
 }
 
 int64_t getAccessWidth(Operation *op, int64_t alignment) {

@@ -36,6 +36,11 @@ struct BoxAccess {
   std::optional<unsigned> getUnitStrideDim() const;
 };
 
+/// The largest number known to divide an index; 0 if it is known to be zero.
+/// Knows constants, the coordinates of a block, induction variables, and sums
+/// and products of them.
+int64_t getKnownDivisor(mlir::Value index);
+
 /// The most elements that one access of a thread may move, up to 16 bytes: a
 /// power of two. `op` is a tile.load, store, copy, async_copy, read or write;
 /// memrefs start at a multiple of `alignment` bytes. A box access is limited by
