@@ -8,7 +8,7 @@
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
-#include "deplo/Execution/Host.h"
+#include "deplo/Execution/HostCompiler.h"
 #include "deplo/InitAll.h"
 #include "deplo/Pipelines/Pipelines.h"
 #include "deplo/Target/NVPTX.h"

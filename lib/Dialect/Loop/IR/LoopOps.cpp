@@ -9,6 +9,7 @@
 #include "mlir/IR/AffineExprVisitor.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -794,7 +795,7 @@ static Operation *lookupKernel(Operation *module, StringAttr name,
   for (Operation &op : module->getRegion(0).getOps()) {
     if (op.getName().getStringRef() == "gpu.binary")
       return &op;
-    if (op.getName().getStringRef() == "gpu.module")
+    if (isa<ModuleOp>(op) || op.getName().getStringRef() == "gpu.module")
       if (Operation *callee = symbolTables.lookupSymbolIn(&op, name))
         return callee;
   }
@@ -818,7 +819,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
       kind != "llvm.func") // C1
     return emitOpError() << "launches @" << getKernel()
                          << ", which is not a kernel but a " << kind;
-  if (callee->getNumRegions() == 0 || callee->getRegion(0).empty())
+  if (kind == "llvm.func")
     return success();
   // The axes of a tile.kernel follow its buffers.
   auto arguments = llvm::to_vector(llvm::make_filter_range(
@@ -827,8 +828,6 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
   if (arguments.size() != getBuffers().size()) // C2
     return emitOpError() << "passes " << getBuffers().size() << " buffers to @"
                          << getKernel() << ", which takes " << arguments.size();
-  if (kind == "llvm.func")
-    return success();
   for (auto [number, buffer, argument] :
        llvm::enumerate(getBuffers(), arguments))
     if (buffer.getType() != argument.getType()) // C2

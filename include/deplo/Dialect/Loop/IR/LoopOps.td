@@ -197,10 +197,11 @@ def Loop_LaunchOp : Loop_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
     it became.
 
     Constraints:
-    - C1: the callee is a symbol of the module, or of a `gpu.module` in it; once
-      there is a `gpu.binary` the callee is taken to be in that.
+    - C1: the callee is a symbol of the module, or of a device module in it (a
+      `gpu.module`, or a `module` for the host); once there is a `gpu.binary` the
+      callee is taken to be in that.
     - C2: operands match the arguments of a `loop.kernel` or `tile.kernel` callee
-      in number and type, of a device function in number.
+      in number and type.
     - C3: a buffer that a `loop.kernel` stores to is passed once.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Arg<Variadic<AnyMemRef>, "", [MemRead, MemWrite]>:$buffers);
