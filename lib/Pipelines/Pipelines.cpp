@@ -62,6 +62,7 @@ void buildTilePipeline(OpPassManager &manager, const CompilePipelineOptions &opt
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
   kernel.addPass(tile::createPadSmemPass());
+  kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createMarkUnrollPass());
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
@@ -126,6 +127,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-pad-smem", "t:014_pad_smem"},
+      {"deplo-hoist-loads", "t:hoist_loads"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
       {"deplo-vectorize-access", "t:vectorize_access"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},

@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The `deplo` command. Exit code 0: done; 1: an error, one paragraph; 2: usage."""
 
-import contextlib
 import functools
-import os
 import signal
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,7 +124,7 @@ def explain_command(**options: Any) -> None:
 @_reports_errors
 def run_command(**options: Any) -> None:
     """Compile and run; print the error against float64 PyTorch and the time."""
-    from .commands import run_source
+    from .execution import run_source
 
     run_source(**options)
 
@@ -140,7 +137,7 @@ def run_command(**options: Any) -> None:
 @_reports_errors
 def bench_command(**options: Any) -> None:
     """Time deplo against PyTorch, on the same inputs in one process."""
-    from .commands import bench_source
+    from .execution import bench_source
 
     bench_source(**options)
 
@@ -153,26 +150,3 @@ def show_targets_command() -> None:
     from .explain import targets_text
 
     click.echo(targets_text(targets()))
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Writes all of `data` or nothing.
-
-    Raises:
-        Error: the file can't be written.
-    """
-    temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            temporary = file.name
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        raise Error(f"can't write {path}: {error.strerror}") from error
-
-
-if __name__ == "__main__":
-    main(prog_name="deplo")

@@ -13,6 +13,7 @@
 #include "KernelEmitter.h"
 
 #include "deplo/Conversion/Passes.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -32,21 +33,6 @@ namespace {
 constexpr StringLiteral sharedMemoryName = "shared_memory";
 constexpr unsigned globalAddressSpace = 1, sharedAddressSpace = 3;
 constexpr int64_t threadsPerWarp = 32;
-
-/// Every tile has a layout, and warps are chosen.
-LogicalResult verifyIsScheduled(tile::KernelOp kernel) {
-  if (!kernel.getWarps())
-    return kernel.emitError("kernel has no warps; run deplo-blockify-launch first");
-  WalkResult result = kernel.walk([&](Operation *op) {
-    for (Value value : op->getResults())
-      if (isa<RankedTensorType>(value.getType()) && !tile::getLayout(value)) {
-        op->emitError() << "result of " << op->getName() << " has no layout; run deplo-register-tile first";
-        return WalkResult::interrupt();
-      }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
 
 /// The number of elements between the first and the last that a memref spans.
 int64_t getSpan(MemRefType type) {
@@ -99,7 +85,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   }
 
   LogicalResult convert(tile::KernelOp kernel, gpu::GPUModuleOp module, tile::TargetAttr target) {
-    if (failed(verifyIsScheduled(kernel)))
+    if (failed(tile::verifyScheduled(kernel)))
       return failure();
     int64_t blocks = 1;
     for (unsigned i = 0; i < kernel.getAxes().size(); ++i)

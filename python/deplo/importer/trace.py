@@ -8,6 +8,7 @@ import inspect
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.fx.traceback
@@ -79,7 +80,7 @@ def export(
     try:
         with torch.no_grad(), torch.fx.traceback.preserve_node_meta(), _quiet():
             program = torch.export.export(wrapped, tuple(inputs), strict=False)
-            return program.run_decompositions(_decompositions())
+            return program.run_decompositions(_decompositions().copy())
     except Exception as error:
         raise Error(explain_failure(error)) from error
 
@@ -97,7 +98,8 @@ def _quiet() -> Iterator[None]:
             logging.disable(level)
 
 
-def _decompositions() -> dict:
+@functools.cache
+def _decompositions() -> Any:
     """PyTorch's core ATen table without the operators that deplo keeps whole."""
     table = torch.export.default_decompositions()
     for target in HANDLERS:

@@ -3,12 +3,16 @@
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 
+#include "deplo/Dialect/ArgumentNames.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AffineExprVisitor.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -145,7 +149,12 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
                                /*allowType=*/true) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
+  keepArgumentNames(parser, arguments);
   return parseBody(parser, result, arguments);
+}
+
+void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn setName) {
+  printArgumentNames(getBody()->getArguments(), setName);
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {
@@ -359,15 +368,25 @@ LogicalResult ReduceOp::verify() {
     if (type != yielded) // C2
       return emitOpError() << "result " << index << " is " << type
                            << " but the body yields " << yielded;
-    if (!isa<IntegerType, FloatType>(type)) // C5
+    if (!isa<IntegerType, FloatType>(getElementTypeOrSelf(type))) // C5
       return emitOpError() << "result " << index
-                           << " must be an integer or a float, got " << type;
+                           << " must be an integer or a float, or a tile of "
+                              "them, got "
+                           << type;
   }
   WalkResult walked = getBody()->walk([&](StoreOp store) { // C3
     store.emitOpError("is in a reduction, which must not store");
     return WalkResult::interrupt();
   });
   return failure(walked.wasInterrupted());
+}
+
+/// The identity of a scalar, or a tile of it.
+static TypedAttr getIdentityOf(Monoid kind, Type type) {
+  TypedAttr identity = getIdentity(kind, getElementTypeOrSelf(type));
+  if (auto tile = dyn_cast<ShapedType>(type))
+    return DenseElementsAttr::get(tile, identity);
+  return identity;
 }
 
 namespace {
@@ -383,8 +402,8 @@ struct SimplifyShortReduce : OpRewritePattern<ReduceOp> {
     if (reduce.getExtent() == 0) {
       for (auto [kind, type] :
            llvm::zip_equal(reduce.getMonoids(), reduce.getResultTypes()))
-        values.push_back(arith::ConstantOp::create(rewriter, reduce.getLoc(),
-                                                   getIdentity(kind, type)));
+        values.push_back(arith::ConstantOp::create(
+            rewriter, reduce.getLoc(), getIdentityOf(kind, type)));
     } else {
       YieldOp yield = reduce.getYield();
       inlineOnce(reduce, rewriter);
@@ -776,7 +795,7 @@ static Operation *lookupKernel(Operation *module, StringAttr name,
   for (Operation &op : module->getRegion(0).getOps()) {
     if (op.getName().getStringRef() == "gpu.binary")
       return &op;
-    if (op.getName().getStringRef() == "gpu.module")
+    if (isa<ModuleOp>(op) || op.getName().getStringRef() == "gpu.module")
       if (Operation *callee = symbolTables.lookupSymbolIn(&op, name))
         return callee;
   }
@@ -800,14 +819,15 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
       kind != "llvm.func") // C1
     return emitOpError() << "launches @" << getKernel()
                          << ", which is not a kernel but a " << kind;
-  if (callee->getNumRegions() == 0 || callee->getRegion(0).empty())
+  if (kind == "llvm.func")
     return success();
-  Block::BlockArgListType arguments = callee->getRegion(0).getArguments();
+  // The axes of a tile.kernel follow its buffers.
+  auto arguments = llvm::to_vector(llvm::make_filter_range(
+      callee->getRegion(0).getArguments(),
+      [](BlockArgument argument) { return !argument.getType().isIndex(); }));
   if (arguments.size() != getBuffers().size()) // C2
     return emitOpError() << "passes " << getBuffers().size() << " buffers to @"
                          << getKernel() << ", which takes " << arguments.size();
-  if (kind == "llvm.func")
-    return success();
   for (auto [number, buffer, argument] :
        llvm::enumerate(getBuffers(), arguments))
     if (buffer.getType() != argument.getType()) // C2

@@ -3,6 +3,8 @@
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
+#include "deplo/Dialect/ArgumentNames.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -29,6 +31,14 @@ void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name, 
     body.addArgument(type, state.location);
   for (size_t i = 0; i < axes.size(); ++i)
     body.addArgument(builder.getIndexType(), state.location);
+}
+
+/// Axes are %i, %j, %k; buffers have the names of their locations.
+void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn setName) {
+  constexpr StringLiteral letters = "ijklmn";
+  for (auto [i, axis] : llvm::enumerate(getAxisValues()))
+    setName(axis, i < letters.size() ? letters.substr(i, 1) : StringRef("axis"));
+  printArgumentNames(getMemrefs(), setName);
 }
 
 void KernelOp::setAxis(unsigned i, AxisAttr axis) {
@@ -69,6 +79,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
         return parseAxis(parser, arguments.emplace_back(), axes.emplace_back());
       }))
     return failure();
+  keepArgumentNames(parser, arguments);
   result.addAttribute(getAxesAttrName(result.name), builder.getArrayAttr(axes));
   if (succeeded(parser.parseOptionalKeyword("warps"))) {
     int64_t warps;

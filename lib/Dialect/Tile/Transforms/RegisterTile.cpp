@@ -18,15 +18,16 @@
 // Tiles that elementwise operations and loops tie together form a group and get
 // one layout. A group that reductions and broadcasts tie to a larger one gets a
 // slice of its layout; the others are anchors. An anchor follows memory: a
-// thread holds neighbours, then lanes go along the contiguous dimension, then
-// warps along dimensions that are not reduced, so that a reduction crosses warps
-// only if there are too few rows.
+// thread holds as many neighbours as one access can move, then lanes go along
+// the contiguous dimension, then warps along dimensions that are not reduced, so
+// that a reduction crosses warps only if there are too few rows.
 //
 // Legality: layouts don't change values. Every tile's sizes are powers of two.
 // Where a group is a slice of two layouts that differ, tile.convert_layout
 // brings it from one to the other. Constants take any layout: they are copied
 // for each use first.
 
+#include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -115,9 +116,13 @@ struct Group {
   /// For each dimension: the elements accessed along it where neighbours are
   /// neighbours in memory.
   SmallVector<int64_t> contiguous;
-  /// For each dimension: whether a tile.reduce removes it.
-  SmallVector<bool> reduced;
-  int64_t elementBytes = 1;
+  /// For each dimension: the most elements along it that every access can move;
+  /// 0 without accesses.
+  SmallVector<int64_t> width;
+  /// For each dimension: whether results of a reduction are spread over it.
+  SmallVector<bool> kept;
+  /// Whether a tile of the group is the result of a reduction.
+  bool isReduced = false;
   std::optional<LinearLayout> layout;
 
   int64_t getNumElements() const {
@@ -125,6 +130,10 @@ struct Group {
     for (int64_t size : shape)
       count *= size;
     return count;
+  }
+  void limitWidth(unsigned dim, int64_t limit) {
+    if (limit != 0)
+      width[dim] = width[dim] == 0 ? limit : std::min(width[dim], limit);
   }
   /// The dimensions from the one that is most often contiguous in memory to the
   /// one that is least often; the last ones first where that is equal.
@@ -145,6 +154,8 @@ struct SliceRelation {
 
 class TileGroups {
 public:
+  explicit TileGroups(int64_t alignment) : alignment(alignment) {}
+
   LogicalResult build(KernelOp kernel);
 
   unsigned getGroup(Value tile) const { return groupOf.lookup(tile); }
@@ -160,7 +171,9 @@ private:
   }
   void collect(Value value);
   void relate(Operation *op);
+  void addAccess(Group &group, unsigned dim, Operation *access);
 
+  int64_t alignment;
   llvm::EquivalenceClasses<void *> classes;
   llvm::DenseMap<Value, unsigned> groupOf;
   llvm::DenseMap<void *, unsigned> groupOfLeader;
@@ -216,13 +229,17 @@ void TileGroups::collect(Value value) {
     Group &group = groups.emplace_back();
     group.shape = llvm::to_vector(getTileType(value).getShape());
     group.contiguous.assign(group.shape.size(), 0);
-    group.reduced.assign(group.shape.size(), false);
+    group.width.assign(group.shape.size(), 0);
+    group.kept.assign(group.shape.size(), false);
   }
   Group &group = groups[it->second];
   group.values.push_back(value);
-  group.elementBytes =
-      std::max<int64_t>(group.elementBytes, llvm::divideCeil(getTileType(value).getElementTypeBitWidth(), 8));
   groupOf[value] = it->second;
+}
+
+void TileGroups::addAccess(Group &group, unsigned dim, Operation *access) {
+  group.contiguous[dim] += group.getNumElements();
+  group.limitWidth(dim, getAccessWidth(access, alignment));
 }
 
 void TileGroups::relate(Operation *op) {
@@ -230,7 +247,7 @@ void TileGroups::relate(Operation *op) {
       .Case([&](ReduceOp reduce) {
         Value input = reduce.getInputs().front();
         int64_t axis = reduce.getAxis();
-        groups[getGroup(input)].reduced[axis] = true;
+        groups[getGroup(reduce.getResults().front())].isReduced = true;
         relations.push_back({getGroup(reduce.getResults().front()), getGroup(input),
                              getKeptDims(getTileType(input).getRank(), axis)});
       })
@@ -242,18 +259,18 @@ void TileGroups::relate(Operation *op) {
         BoxAccess box = *BoxAccess::get(access);
         Group &group = groups[getGroup(getMovedTile(op))];
         if (std::optional<unsigned> dim = box.getUnitStrideDim())
-          group.contiguous[*dim] += box.getNumElements();
+          addAccess(group, *dim, access);
       })
-      .Case<ReadOp, WriteOp>([&](auto) {
+      .Case<ReadOp, WriteOp>([&](auto access) {
         Group &group = groups[getGroup(getMovedTile(op))];
         if (!group.shape.empty())
-          group.contiguous.back() += group.getNumElements();
+          addAccess(group, group.shape.size() - 1, access);
       });
 }
 
 LogicalResult TileGroups::build(KernelOp kernel) {
-  WalkResult supported =
-      kernel.walk([&](Operation *op) { return failed(visit(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+  WalkResult supported = kernel.walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { return failed(visit(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
   if (supported.wasInterrupted())
     return failure();
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -270,40 +287,52 @@ LogicalResult TileGroups::build(KernelOp kernel) {
 // Layouts of groups
 //===----------------------------------------------------------------------===//
 
-/// Fills dimensions with `count` lanes or warps, as far as `left` (the elements
-/// along each dimension that are not distributed yet) allows.
-static SmallVector<int64_t> distribute(int64_t count, ArrayRef<int64_t> order, SmallVectorImpl<int64_t> &left) {
-  SmallVector<int64_t> sizes(left.size(), 1);
-  for (int64_t dim : order) {
-    sizes[dim] = std::min(count, left[dim]);
-    count /= sizes[dim];
-    left[dim] /= sizes[dim];
+namespace {
+
+/// Hands out the elements of a tile, the lowest coordinates first.
+class Distribution {
+public:
+  explicit Distribution(ArrayRef<int64_t> shape) : shape(shape), next(shape.size(), 1) {}
+
+  /// Gives the next `count` elements along the dimensions, in `order`, to
+  /// `input`. Lanes and warps for which none are left replicate.
+  void give(InputDim input, int64_t count, ArrayRef<int64_t> order) {
+    std::vector<Coordinates> &moves = bases[unsigned(input)];
+    for (int64_t dim : order)
+      for (; count > 1 && next[dim] < shape[dim]; next[dim] *= 2, count /= 2)
+        moves.emplace_back(shape.size(), 0)[dim] = next[dim];
+    for (; input != InputDim::Register && count > 1; count /= 2)
+      moves.emplace_back(shape.size(), 0);
   }
-  // What is left over replicates.
-  if (!order.empty())
-    sizes[order.back()] *= count;
-  return sizes;
-}
+
+  LinearLayout getLayout() const { return llvm::cantFail(LinearLayout::create(bases, shape)); }
+
+private:
+  ArrayRef<int64_t> shape;
+  /// The coordinate along each dimension that is handed out next.
+  SmallVector<int64_t> next;
+  LayoutBases bases;
+};
+
+} // namespace
 
 /// The layout of a tile whose dimensions `order` lists from the fastest to the
 /// slowest in memory.
 static LinearLayout chooseLayout(const Group &group, ArrayRef<int64_t> order, int64_t vector, int64_t warps) {
   if (order.empty())
     return LinearLayout();
-  SmallVector<int64_t> left(group.shape);
-  SmallVector<int64_t> values(left.size(), 1);
-  int64_t fastest = order.front();
-  if (group.contiguous[fastest] != 0) {
-    values[fastest] = std::min(vector, left[fastest]);
-    left[fastest] /= values[fastest];
-  }
-  constexpr int64_t lanesPerWarp = 32;
-  SmallVector<int64_t> lanes = distribute(lanesPerWarp, order, left);
+  // Warps share rows out before they share one row.
   SmallVector<int64_t> warpOrder;
-  for (bool reduced : {false, true})
-    llvm::copy_if(order, std::back_inserter(warpOrder), [&](int64_t dim) { return group.reduced[dim] == reduced; });
-  SmallVector<int64_t> warpSizes = distribute(warps, warpOrder, left);
-  return llvm::cantFail(LinearLayout::blocked(group.shape, values, lanes, warpSizes, order));
+  for (bool kept : {true, false})
+    llvm::copy_if(order, std::back_inserter(warpOrder), [&](int64_t dim) { return group.kept[dim] == kept; });
+
+  constexpr int64_t lanesPerWarp = 32;
+  Distribution distribution(group.shape);
+  distribution.give(InputDim::Register, std::min(vector, group.width[order.front()]), order.front());
+  distribution.give(InputDim::Lane, lanesPerWarp, order);
+  distribution.give(InputDim::Warp, warps, warpOrder);
+  distribution.give(InputDim::Register, group.getNumElements(), order);
+  return distribution.getLayout();
 }
 
 /// `whole` without the dimensions that are not in `dims`, as tile.reduce and
@@ -317,11 +346,19 @@ static LinearLayout getSlice(LinearLayout whole, ArrayRef<int64_t> dims) {
 
 /// Accesses to parts tell how the whole should lie.
 static void addPartsToWholes(TileGroups &tiles, ArrayRef<unsigned> largestFirst) {
-  for (unsigned part : llvm::reverse(largestFirst))
-    for (const SliceRelation &relation : tiles.relations)
-      if (relation.part == part && relation.whole != part)
-        for (auto [i, dim] : llvm::enumerate(relation.dims))
-          tiles.groups[relation.whole].contiguous[dim] += tiles.groups[part].contiguous[i];
+  for (unsigned id : llvm::reverse(largestFirst)) {
+    const Group &part = tiles.groups[id];
+    for (const SliceRelation &relation : tiles.relations) {
+      if (relation.part != id || relation.whole == id)
+        continue;
+      Group &whole = tiles.groups[relation.whole];
+      for (auto [i, dim] : llvm::enumerate(relation.dims)) {
+        whole.contiguous[dim] += part.contiguous[i];
+        whole.limitWidth(dim, part.width[i]);
+        whole.kept[dim] = whole.kept[dim] || part.isReduced;
+      }
+    }
+  }
 }
 
 /// Chooses the layout of each group and returns the anchors.
@@ -443,7 +480,7 @@ static LogicalResult checkSizes(KernelOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector) {
+FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector, int64_t alignment) {
   if (!kernel.getWarps())
     return kernel.emitOpError("has no number of warps; run deplo-blockify-launch first");
   int64_t warps = *kernel.getWarps();
@@ -451,7 +488,7 @@ FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector) {
     return failure();
 
   Copies copies = copyForEachUse(kernel);
-  TileGroups tiles;
+  TileGroups tiles(alignment);
   if (failed(tiles.build(kernel)))
     return failure();
   LayoutSummary summary;
@@ -572,7 +609,9 @@ struct RegisterTilePass : tile::impl::RegisterTilePassBase<RegisterTilePass> {
       kernel.emitOpError() << "can't have vector=" << most << ", expected a power of two";
       return signalPassFailure();
     }
-    FailureOr<LayoutSummary> summary = assignLayouts(kernel, most);
+    if (failed(checkAlignment(kernel, alignment)))
+      return signalPassFailure();
+    FailureOr<LayoutSummary> summary = assignLayouts(kernel, most, alignment);
     if (failed(summary) || failed(checkBudget(kernel, summary->registers)))
       return signalPassFailure();
     for (LayoutAttr anchor : summary->anchors) {

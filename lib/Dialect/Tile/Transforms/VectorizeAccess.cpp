@@ -13,12 +13,12 @@
 // multiple of its size, and a mask holds for all of an access or for none of
 // it. See getAccessWidth.
 
+#include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/IR/Remarks.h"
-#include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "deplo-vectorize-access"
 
@@ -48,11 +48,8 @@ struct VectorizeAccessPass : tile::impl::VectorizeAccessPassBase<VectorizeAccess
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    if (alignment < 1 || !llvm::isPowerOf2_64(alignment)) {
-      kernel.emitOpError() << "can't have arguments with alignment=" << int64_t(alignment)
-                           << ", expected a power of two";
+    if (failed(checkAlignment(kernel, alignment)))
       return signalPassFailure();
-    }
     int64_t vectorized = 0, total = 0;
     kernel.walk([&](Operation *op) {
       if (!isa<LoadOp, StoreOp, CopyOp, AsyncCopyOp, ReadOp, WriteOp>(op))

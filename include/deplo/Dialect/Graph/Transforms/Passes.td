@@ -6,4 +6,72 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DecomposePass : Pass<"deplo-decompose", "::mlir::func::FuncOp"> {
+  let summary = "named operators become maps, reductions and index maps";
+  let description = [{
+    Every named operator of a function is replaced by primitives. Each computes
+    in f32 for f16 and bf16 operands and rounds once, to its result's type: the
+    conversions are operations of the maps' regions, so that what is rounded
+    where can be read from the IR.
+
+    ```mlir
+    %y = graph.silu %x : tensor<4x8xbf16>
+    ```
+    becomes
+    ```mlir
+    %y = graph.map (%a = %x : tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+      %x32 = arith.extf %a : bf16 to f32
+      %n = arith.negf %x32 : f32
+      %e = math.exp %n : f32
+      %one = arith.constant 1.000000e+00 : f32
+      %d = arith.addf %e, %one : f32
+      %q = arith.divf %x32, %d : f32
+      %r = arith.truncf %q : f32 to bf16
+      graph.yield %r : bf16
+    }
+    ```
+
+    The primitives' locations name the operator they came from, as
+    `fused<"silu">["model.py":3:0]`; kernels get their names from it.
+  }];
+  let dependentDialects = ["::deplo::graph::GraphDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {
+  let summary = "primitives become groups, one kernel each";
+  let description = [{
+    Merges consumers with what they read into `graph.fused`, where that is legal
+    and the cost model says that it pays.
+
+    ```mlir
+    %e = graph.map (%a = %x : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
+      %0 = math.exp %a : f32
+      graph.yield %0 : f32
+    }
+    %s = graph.reduce add %e axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+    ```
+    becomes
+    ```mlir
+    %s = graph.fused @reduce_add_2048 (%p = %x : tensor<32x2048xf32>) -> (tensor<32xf32>) {
+      %e = graph.map (%a = %p : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
+        %0 = math.exp %a : f32
+        graph.yield %0 : f32
+      }
+      %r = graph.reduce add %e axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+      graph.yield %r : tensor<32xf32>
+    }
+    ```
+
+    Legal means: no other kernel runs between the two; every read between them
+    runs in the loops that the value is computed in; reductions of one group keep
+    the same axes; a value that leaves the group is computed once. Reads that no
+    loops over a box can make are made from a copy.
+
+    Each merge is a remark with its numbers, each pair kept apart one with the
+    reason, each kernel one with what it moves and computes.
+  }];
+  let dependentDialects = ["::deplo::graph::GraphDialect"];
+}
+
 #endif // DEPLO_DIALECT_GRAPH_TRANSFORMS_PASSES_TD

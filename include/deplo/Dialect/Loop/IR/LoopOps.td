@@ -33,7 +33,8 @@ class Loop_LoopOp<string mnemonic, list<Trait> traits = []>
   let extraClassDeclaration = loopClassDeclaration;
 }
 
-def Loop_KernelOp : Loop_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+def Loop_KernelOp : Loop_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "one fused kernel as a loop nest";
   let description = [{
     ```mlir
@@ -113,7 +114,7 @@ def Loop_ReduceOp : Loop_LoopOp<"reduce", [SingleBlockImplicitTerminator<"YieldO
       reduction, at least one.
     - C3: the body does not store.
     - C4: the body has one index argument.
-    - C5: results are integers or floats.
+    - C5: results are integers or floats, or (in a `tile.kernel`) tiles of them.
   }];
   let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, I64Attr:$extent);
   let results = (outs Variadic<AnyType>:$results);
@@ -196,10 +197,11 @@ def Loop_LaunchOp : Loop_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
     it became.
 
     Constraints:
-    - C1: the callee is a symbol of the module, or of a `gpu.module` in it; once
-      there is a `gpu.binary` the callee is taken to be in that.
+    - C1: the callee is a symbol of the module, or of a device module in it (a
+      `gpu.module`, or a `module` for the host); once there is a `gpu.binary` the
+      callee is taken to be in that.
     - C2: operands match the arguments of a `loop.kernel` or `tile.kernel` callee
-      in number and type, of a device function in number.
+      in number and type.
     - C3: a buffer that a `loop.kernel` stores to is passed once.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Arg<Variadic<AnyMemRef>, "", [MemRead, MemWrite]>:$buffers);

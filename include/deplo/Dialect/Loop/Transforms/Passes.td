@@ -6,4 +6,131 @@
 
 include "mlir/Pass/PassBase.td"
 
+def CollapseLoopsPass : Pass<"deplo-collapse-loops", "::mlir::ModuleOp"> {
+  let summary = "merge loops over adjacent, contiguous dimensions and drop unit dimensions";
+  let description = [{
+    Two loops, one directly in the other, become one loop of the product of
+    their extents if every access below uses their variables only as adjacent
+    coordinates, outer before inner, of dimensions that lie one after the other
+    in memory. The memrefs lose the dimension with it, in the kernel's
+    arguments and, by views, in the launch plan. So a pointwise kernel on
+    contiguous tensors is one loop whatever its rank, and a reduction over
+    trailing axes has one loop over rows and one over columns.
+
+    Dimensions of size 1 are dropped in the same way.
+
+    Before:
+    ```mlir
+    func.func @main(%x: memref<4x8x16xf32>, %y: memref<4x8x16xf32> {loop.result}) {
+      loop.launch @double(%x, %y) : memref<4x8x16xf32>, memref<4x8x16xf32>
+      return
+    }
+    loop.kernel @double(%x: memref<4x8x16xf32>, %y: memref<4x8x16xf32>) {
+      loop.for %i = 0 to 4 {
+        loop.for %j = 0 to 8 {
+          loop.for %l = 0 to 16 {
+            %a = loop.load %x[%i, %j, %l] : memref<4x8x16xf32>
+            %b = arith.addf %a, %a : f32
+            loop.store %b, %y[%i, %j, %l] : memref<4x8x16xf32>
+          }
+        }
+      }
+    }
+    ```
+
+    After:
+    ```mlir
+    func.func @main(%x: memref<4x8x16xf32>, %y: memref<4x8x16xf32> {loop.result}) {
+      %0 = memref.collapse_shape %x [[0, 1, 2]] : memref<4x8x16xf32> into memref<512xf32>
+      %1 = memref.collapse_shape %y [[0, 1, 2]] : memref<4x8x16xf32> into memref<512xf32>
+      loop.launch @double(%0, %1) : memref<512xf32>, memref<512xf32>
+      return
+    }
+    loop.kernel @double(%x: memref<512xf32>, %y: memref<512xf32>) {
+      loop.for %i = 0 to 512 {
+        %a = loop.load %x[%i] : memref<512xf32>
+        %b = arith.addf %a, %a : f32
+        loop.store %b, %y[%i] : memref<512xf32>
+      }
+    }
+    ```
+
+    Reductions nest and merge alike: the order of a reduction is not specified.
+
+    A dimension of a memref is merged for all accesses to it or for none, so
+    all loops that run over the two dimensions are merged together. Strided
+    memrefs are merged where their strides allow it.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
+def FuseReductionsPass : Pass<"deplo-fuse-reductions", "::deplo::loop::KernelOp"> {
+  let summary = "make one pass over the data of reductions that read the same";
+  let description = [{
+    Reductions in one block, over the same number of iterations, that load at
+    least one element in common and do not depend on each other become one
+    reduction with several results. What both load is loaded once.
+
+    Before:
+    ```mlir
+    %s = loop.reduce add %k = 0 to 2048 : f32 {
+      %a = loop.load %x[%i, %k] : memref<32x2048xf32>
+      loop.yield %a : f32
+    }
+    %m = loop.reduce max %k = 0 to 2048 : f32 {
+      %a = loop.load %x[%i, %k] : memref<32x2048xf32>
+      loop.yield %a : f32
+    }
+    ```
+
+    After:
+    ```mlir
+    %s, %m = loop.reduce [add, max] %k = 0 to 2048 : f32, f32 {
+      %a = loop.load %x[%i, %k] : memref<32x2048xf32>
+      loop.yield %a, %a : f32, f32
+    }
+    ```
+
+    The pass visits what stands between the two as well: what the later one
+    needs moves in front of the earlier one if it has no effects, which holds
+    for all but loops that store.
+  }];
+}
+
+def FuseLoopsPass : Pass<"deplo-fuse-loops", "::deplo::loop::KernelOp"> {
+  let summary = "make one parallel loop of neighbours that read the same";
+  let description = [{
+    Parallel loops in one block, with the same extent, that load at least one
+    element in common become one loop. They may be fused because a kernel never
+    loads what it stores and iterations are independent; two loops that store to
+    the same memref are left alone, since the order of their stores is the
+    program's.
+
+    Before:
+    ```mlir
+    loop.for %i = 0 to 64 {
+      %a = loop.load %x[%i] : memref<64xf32>
+      %b = math.exp %a : f32
+      loop.store %b, %y[%i] : memref<64xf32>
+    }
+    loop.for %i = 0 to 64 {
+      %a = loop.load %x[%i] : memref<64xf32>
+      %b = math.tanh %a : f32
+      loop.store %b, %z[%i] : memref<64xf32>
+    }
+    ```
+
+    After:
+    ```mlir
+    loop.for %i = 0 to 64 {
+      %a = loop.load %x[%i] : memref<64xf32>
+      %b = math.exp %a : f32
+      loop.store %b, %y[%i] : memref<64xf32>
+      %c = math.tanh %a : f32
+      loop.store %c, %z[%i] : memref<64xf32>
+    }
+    ```
+  }];
+}
+
 #endif // DEPLO_DIALECT_LOOP_TRANSFORMS_PASSES_TD

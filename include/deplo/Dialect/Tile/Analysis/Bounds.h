@@ -27,9 +27,6 @@ struct AffineIndex {
   /// The largest value, if the base is an axis of a kernel or the variable of a
   /// loop with constant bounds.
   std::optional<int64_t> getMax() const;
-  /// The largest power of two that divides every value of the index; 0 if the
-  /// index is always 0.
-  int64_t getDivisor() const;
 };
 
 /// Whether `size` elements from `corner` on, `step` apart, all lie below

@@ -6,6 +6,74 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AttachTargetPass : Pass<"deplo-attach-target", "::mlir::ModuleOp"> {
+  let summary = "writes the facts of a named target on the module";
+  let description = [{
+    Later passes take what they know about the hardware from the attribute
+    `tile.target` alone. `deplo show-targets` lists the names.
+  }];
+  let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "LLVM's name of the processor">];
+  let dependentDialects = ["::deplo::tile::TileDialect"];
+}
+
+def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
+  let summary = "chooses the tunables of each kernel";
+  let description = [{
+    Asks what `pin` says first, then the analytic model.
+  }];
+  let options = [
+    Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">];
+  let dependentDialects = ["::deplo::tile::TileDialect"];
+}
+
+def TileifyPass : Pass<"deplo-tileify", "::mlir::ModuleOp"> {
+  let summary = "turns loop nests into tile programs";
+  let description = [{
+    Step 001.
+  }];
+  let dependentDialects = ["::deplo::tile::TileDialect"];
+}
+
+def CooperativeReducePass : Pass<"deplo-cooperative-reduce", "::deplo::tile::KernelOp"> {
+  let summary = "makes reduced dimensions dimensions of tiles, which threads share";
+  let description = [{
+    Step 004.
+  }];
+}
+
+def BlockifyLaunchPass : Pass<"deplo-blockify-launch", "::deplo::tile::KernelOp"> {
+  let summary = "divides the parallel axes among blocks";
+  let description = [{
+    Step 005.
+  }];
+  let options = [
+    ListOption<"block", "block", "int64_t", "elements of each axis in a block, in place of the schedule's">,
+    Option<"warps", "warps", "int64_t", "0", "warps of a block, in place of the schedule's">];
+}
+
+def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {
+  let summary = "puts inner dimensions too long for registers into loops over chunks";
+  let description = [{
+    Step 006.
+  }];
+  let options = [
+    Option<"chunk", "chunk", "int64_t", "-1",
+           "elements that are on chip at once, 0 for all of them, in place of the schedule's">];
+}
+
+def StageInputsPass : Pass<"deplo-stage-inputs", "::deplo::tile::KernelOp"> {
+  let summary = "Reads inputs that a block needs several times from shared memory";
+  let description = [{
+    Step 007. A box of a memref that several loops of a block sweep (or, with
+    `always`, every box with a dimension that is not an axis of the kernel) is
+    copied to shared memory once and read from there. Where not all boxes fit the
+    target's shared memory, those that save most reads come first.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
+}
+
 def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
   let summary = "Says which thread holds which element of every tile";
   let description = [{
@@ -21,7 +89,74 @@ def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
   }];
   let options = [
     Option<"vector", "vector", "int64_t", "0",
-           "neighbours that a thread holds; 0 for the schedule's, or 4 without one">];
+           "the most neighbours that a thread holds; 0 for the schedule's, or 4 without one">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
+  let summary = "Copies to shared memory without a trip through registers";
+  let description = [{
+    Step 013. Copies become asynchronous ones of 4, 8 or 16 bytes, as strides,
+    bounds and alignment allow, and are awaited before the barrier that follows
+    (sm_80 and later).
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def PadSmemPass : Pass<"deplo-pad-smem", "::deplo::tile::KernelOp"> {
+  let summary = "Pads rows of shared buffers against bank conflicts";
+  let description = [{
+    Step 014. Chooses, for each buffer, the smallest pad that costs the accesses
+    to it the fewest wavefronts, by the model of banks in SharedMemory.h. With
+    `always` the pad may take all shared memory of a block, else a quarter of the
+    buffer.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def HoistLoadsPass : Pass<"deplo-hoist-loads", "::deplo::tile::KernelOp"> {
+  let summary = "Starts all loads of a block before its first reduction";
+  let description = [{
+    Threads wait for one another in a reduction, and loads that follow it in the
+    program start only then. Where all blocks of the grid run at once, that wait
+    is the time of the kernel. Before:
+
+    ```mlir
+    %a = tile.load %x[%i, %c0]
+    %s = tile.reduce [add] %a axis 1
+    %b = tile.load %w[%c0]
+    ```
+
+    After:
+
+    ```mlir
+    %a = tile.load %x[%i, %c0]
+    %b = tile.load %w[%c0]
+    %s = tile.reduce [add] %a axis 1
+    ```
+
+    A larger grid hides the latency behind other blocks, and the registers that
+    early loads occupy would cost it some of those: there the step does nothing.
+  }];
+  let options = [
+    Option<"always", "always", "bool", "false", "whatever the grid">];
+}
+
+def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
+  let summary = "Says how often loops are unrolled";
+  let description = [{
+    Step 016. Sets `tile.unroll` on loops with constant bounds: the largest
+    divisor of the trip count that the schedule and the instruction cache allow.
+  }];
+  let options = [
+    Option<"unroll", "unroll", "int64_t", "0", "the most copies of a body; 0 for the schedule's">];
 }
 
 def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelOp"> {

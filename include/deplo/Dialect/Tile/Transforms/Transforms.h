@@ -7,9 +7,92 @@
 #ifndef DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
 #define DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
 
+#include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace deplo {
+struct ScheduleFacts;
+struct TargetDescription;
+} // namespace deplo
+
 namespace deplo::tile {
+
+/// The loops that become the axes of a kernel, outermost first: those that hold
+/// nothing but one another and the values that the innermost ones use.
+llvm::SmallVector<loop::ForOp> getAxisLoops(loop::KernelOp kernel);
+
+/// Replaces a loop nest by its tile program (001). Fails with an error.
+mlir::FailureOr<KernelOp> tileify(loop::KernelOp kernel);
+
+/// Makes each reduction loop a dimension of tiles and a tile.reduce (004).
+/// Returns how many there were.
+unsigned reduceCooperatively(KernelOp kernel);
+
+/// Divides the axes among blocks (005): `block` elements of each axis in a
+/// block of `warps` warps. Fails with an error.
+mlir::LogicalResult blockifyLaunch(KernelOp kernel,
+                                   llvm::ArrayRef<int64_t> block, int64_t warps,
+                                   TargetAttr target);
+
+struct ChunkedDim {
+  int64_t extent;
+  int64_t chunk;
+  int64_t chunks;
+  /// How often each element is read from memory.
+  int64_t reads;
+};
+
+/// Puts inner dimensions that are longer than `chunk` elements into loops over
+/// chunks of them (006). Returns what was divided.
+llvm::SmallVector<ChunkedDim> chunkReduce(KernelOp kernel, int64_t chunk);
+
+/// Drops masks that mask nothing.
+void simplifyMasks(KernelOp kernel);
+
+/// A target as an attribute, and back as the models take it.
+TargetAttr getTargetAttr(mlir::MLIRContext *context,
+                         const TargetDescription &target);
+TargetDescription describe(TargetAttr target);
+
+/// What the schedule model asks of a kernel whose arguments are aligned to
+/// `alignment` bytes.
+ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
+
+//===----------------------------------------------------------------------===//
+// stage_inputs
+//===----------------------------------------------------------------------===//
+
+/// The part of a memref that loads of one block sweep, from a fixed corner.
+struct StagedRow {
+  struct Read {
+    LoadOp load;
+    /// For each tile dimension: the induction variable that moves the load along
+    /// it, if there is one, and by how many elements of the tile.
+    llvm::SmallVector<mlir::Value> sweeps;
+    llvm::SmallVector<int64_t> factors;
+  };
+
+  mlir::Value memref;
+  /// For each memref dimension: a value (or null) and a constant to add to it.
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>> corner;
+  /// As in BoxAccess.
+  llvm::SmallVector<int64_t> shape, dims, steps, bounds;
+  /// Whether a dimension is not an axis of the kernel.
+  bool hasInnerDim = false;
+  llvm::SmallVector<Read> reads;
+
+  BufferType getBufferType() const;
+  bool isSameRow(const StagedRow &other) const;
+};
+
+/// The rows that can be staged, in the order of their first loads.
+std::vector<StagedRow> findRows(KernelOp kernel);
+
+/// Copies `rows` to shared memory before their first reader and makes their
+/// loads read from there.
+void stageRows(llvm::ArrayRef<StagedRow> rows);
 
 //===----------------------------------------------------------------------===//
 // register_tile
@@ -27,12 +110,48 @@ struct LayoutSummary {
 };
 
 /// Gives each tile of `kernel` a layout in which threads hold up to `vector`
-/// neighbours in memory. Emits an error and fails if a tile can't have one.
-mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector);
+/// neighbours in memory, if one access can move them (see getAccessWidth). Emits
+/// an error and fails if a tile can't have one.
+mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector, int64_t alignment);
 
 /// 32-bit registers of a thread that tiles with layouts occupy at once where
 /// threads wait for each other: nothing can be delayed past such a point.
 int64_t estimateRegisters(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
+// async_copy, pad_smem, mark_unroll
+//===----------------------------------------------------------------------===//
+
+/// Makes `copy` asynchronous, in accesses of 4, 8 or 16 bytes, and awaits it
+/// before the barrier that follows. Returns null, and leaves it, if no such
+/// access is possible or no barrier follows in its block.
+AsyncCopyOp makeAsync(CopyOp copy, int64_t alignment);
+
+/// What padding a buffer does to the wavefronts of its accesses.
+struct PaddingEffect {
+  int64_t pad = 0;
+  int64_t degreeBefore = 1, degreeAfter = 1;
+};
+
+/// The smallest pad of a buffer that costs its accesses the fewest wavefronts
+/// and adds at most `budget` bytes; nothing if accesses can't be modelled.
+std::optional<PaddingEffect> choosePadding(AllocOp alloc, int64_t alignment, int64_t budget);
+
+/// Gives a buffer another pad.
+void padBuffer(AllocOp alloc, int64_t pad);
+
+/// The number of copies of the body, a divisor of the trip count up to `most`
+/// that keeps the unrolled body within the instruction cache; 1 if bounds are
+/// not constant.
+int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
+
+//===----------------------------------------------------------------------===//
+// hoist_loads
+//===----------------------------------------------------------------------===//
+
+/// Moves the loads of `kernel` that follow a reduction before the first one
+/// where their coordinates are known there. Returns how many it moved.
+int64_t hoistLoads(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
 // vectorize_access
@@ -41,6 +160,14 @@ int64_t estimateRegisters(KernelOp kernel);
 /// Sets `vector` of an access (see getAccessWidth) unless it is set or 1, and
 /// returns whether it did.
 bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
+
+//===----------------------------------------------------------------------===//
+// Before the lowering
+//===----------------------------------------------------------------------===//
+
+/// Checks that the scheduling passes have done what the lowering relies on:
+/// warps are chosen and tiles have layouts. Errors name the value and the pass that should have run.
+mlir::LogicalResult verifyScheduled(KernelOp kernel);
 
 } // namespace deplo::tile
 

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: the deplo authors
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The compiler, in C: IR text in, IR text at a later level or a package out.
+ * Every function may be called from every thread; one compilation belongs to
+ * one thread at a time. Text that is returned is UTF-8 and ends in a zero byte. */
+
+#ifndef DEPLO_C_COMPILE_H
+#define DEPLO_C_COMPILE_H
+
+#include <stddef.h>
+
+#ifndef DEPLO_C_EXPORT
+#define DEPLO_C_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct DeploCompilation DeploCompilation;
+
+/* Compiles the IR of `size` bytes at `ir`, text or bytecode at any level.
+ *
+ * `options` is a JSON object, or NULL for the defaults:
+ *   "target":    the chip, "sm_90a"; deploTargets() lists those known
+ *   "device":    "cuda", or "host" for this machine's CPU
+ *   "level":     where to stop: "graph", "tensor", "loop", "tile", "kernel",
+ *                "llvm", "ptx", "sass" or "package" (the default)
+ *   "schedule":  choices to fix, "stage_inputs=always,warps=4"
+ *   "passes":    a pass pipeline in place of the default ones up to level tile
+ *   "trace":     true to keep the IR before and after each step
+ *   "alignment": bytes that every input pointer is aligned to, 16
+ *   "ptxas":     false to leave the assembling of PTX to the driver
+ *   "name":      the package's name
+ *
+ * Never returns NULL. To be destroyed with deploCompilationDestroy(). */
+DEPLO_C_EXPORT DeploCompilation *deploCompile(const char *ir, size_t size, const char *options);
+
+/* NULL if all went well, otherwise one readable paragraph. Lives as long as the
+ * compilation, as do the results of the next two. */
+DEPLO_C_EXPORT const char *deploCompilationError(const DeploCompilation *compilation);
+
+/* A JSON object: "ir" (the text of the level), "steps" (each with "step",
+ * "pass", "changed", "before", "after", "remarks" and "ms"), "kernels" (what is
+ * known of each) and "timings_ms" by stage. */
+DEPLO_C_EXPORT const char *deploCompilationReport(DeploCompilation *compilation);
+
+/* The package for deploExecutableLoad() and its bytes in `*size`; NULL and 0 if
+ * another level was asked for. */
+DEPLO_C_EXPORT const void *deploCompilationPackage(const DeploCompilation *compilation, size_t *size);
+
+DEPLO_C_EXPORT void deploCompilationDestroy(DeploCompilation *compilation);
+
+/* Makes device "host", this machine's CPU, known to deploDeviceOpen(). May be
+ * called more than once. */
+DEPLO_C_EXPORT void deploRegisterHostDevice(void);
+
+/* A JSON array of the targets that are known by name, oldest first. */
+DEPLO_C_EXPORT const char *deploTargets(void);
+
+/* "0.1.0" */
+DEPLO_C_EXPORT const char *deploVersion(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DEPLO_C_COMPILE_H */

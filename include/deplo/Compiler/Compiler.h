@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From IR text at any level to IR text at a later level or to a package.
+
+#ifndef DEPLO_COMPILER_COMPILER_H
+#define DEPLO_COMPILER_COMPILER_H
+
+#include "deplo/Compiler/StepTrace.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace deplo {
+
+/// The levels of IR, in order.
+enum class Level { Graph, Tensor, Loop, Tile, Kernel, LLVM, Ptx, Sass, Package };
+
+std::optional<Level> parseLevel(llvm::StringRef name);
+
+struct CompileOptions {
+  /// The chip, as sm_90a.
+  std::string target = "sm_90a";
+  /// "cuda", or "host" for the CPU that this runs on.
+  std::string device = "cuda";
+  /// Where to stop.
+  Level level = Level::Package;
+  /// Choices to fix, as "stage_inputs=always,warps=4".
+  std::string schedule;
+  /// A textual pass pipeline to run on the module in place of the default ones
+  /// up to level tile.
+  std::string passes;
+  /// Keep the IR before and after each step.
+  bool trace = false;
+  /// Bytes that every pointer argument is aligned to, a power of two.
+  int64_t alignment = 16;
+  /// Assemble the PTX with ptxas for a package.
+  bool ptxas = true;
+  /// The package's name.
+  std::string name = "main";
+};
+
+/// What is known of one kernel. Numbers that the level reached doesn't tell are
+/// absent.
+struct KernelReport {
+  std::string name;
+  int64_t bytesRead = 0, bytesWritten = 0, flops = 0;
+  double intensity = 0;
+  /// "memory", "compute" or "launch": which bound of the roofline is highest,
+  /// and that bound in microseconds.
+  std::string bound;
+  double rooflineMicroseconds = 0;
+  std::string schedule, scheduleReason;
+  std::optional<int64_t> blocks, threads, sharedBytes, registers, spillBytes, blocksPerMultiprocessor;
+  std::optional<double> occupancy;
+};
+
+struct CompileResult {
+  /// The text of the level asked for; empty for a package.
+  std::string ir;
+  std::vector<Step> steps;
+  std::vector<KernelReport> kernels;
+  std::string package;
+  /// Milliseconds by stage, in order.
+  std::vector<std::pair<std::string, double>> timings;
+};
+
+/// Compiles `ir`, text or bytecode at any level. Fails with one readable
+/// paragraph.
+llvm::Expected<CompileResult> compile(llvm::StringRef ir, const CompileOptions &options);
+
+} // namespace deplo
+
+#endif // DEPLO_COMPILER_COMPILER_H

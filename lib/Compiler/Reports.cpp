@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Reports.h"
+
+#include "deplo/Dialect/Loop/Analysis/KernelCost.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Target/Occupancy.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+namespace deplo {
+
+static KernelReport &getReport(std::vector<KernelReport> &reports, StringRef name) {
+  for (KernelReport &report : reports)
+    if (report.name == name)
+      return report;
+  reports.emplace_back().name = name.str();
+  return reports.back();
+}
+
+static std::string toString(Attribute attribute) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  attribute.print(stream);
+  return text;
+}
+
+void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
+  auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
+  for (auto kernel : module.getOps<loop::KernelOp>()) {
+    loop::KernelCost cost = loop::computeCost(kernel);
+    KernelReport &report = getReport(reports, kernel.getSymName());
+    report.bytesRead = cost.bytesRead;
+    report.bytesWritten = cost.bytesWritten;
+    report.flops = cost.flops;
+    report.intensity = cost.getIntensity();
+    if (!target)
+      continue;
+    constexpr double microsecondsPerSecond = 1e6, microsecondsPerNanosecond = 1e-3;
+    std::pair<double, StringRef> bounds[] = {
+        {double(cost.bytesRead + cost.bytesWritten) / target.getDramBytesPerSecond() * microsecondsPerSecond,
+         "memory"},
+        {double(cost.flops) / target.getF32FlopsPerSecond() * microsecondsPerSecond, "compute"},
+        {target.getLaunchNanoseconds() * microsecondsPerNanosecond, "launch"}};
+    auto highest = *std::max_element(std::begin(bounds), std::end(bounds));
+    report.rooflineMicroseconds = highest.first;
+    report.bound = highest.second.str();
+  }
+}
+
+void collectSchedules(ModuleOp module, std::vector<KernelReport> &reports) {
+  for (auto kernel : module.getOps<tile::KernelOp>()) {
+    KernelReport &report = getReport(reports, kernel.getSymName());
+    if (kernel.getScheduleAttr())
+      report.schedule = toString(kernel.getScheduleAttr());
+  }
+}
+
+void collectScheduleReasons(ArrayRef<Step> steps, std::vector<KernelReport> &reports) {
+  for (const Step &step : steps)
+    if (step.pass == "deplo-select-schedule")
+      for (const StepRemark &remark : step.remarks)
+        getReport(reports, remark.kernel).scheduleReason = remark.text;
+}
+
+static void addOccupancy(ModuleOp module, KernelReport &report) {
+  auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
+  if (!target || !report.registers || !report.threads)
+    return;
+  report.blocksPerMultiprocessor =
+      getBlocksPerMultiprocessor(target, *report.threads, *report.registers, report.sharedBytes.value_or(0));
+  constexpr int64_t threadsPerWarp = 32;
+  report.occupancy = static_cast<double>(*report.blocksPerMultiprocessor * *report.threads / threadsPerWarp) /
+                     target.getWarpsPerMultiprocessor();
+}
+
+static void addLaunch(KernelReport &report, tile::LaunchAttr launch) {
+  if (!launch)
+    return;
+  report.blocks = launch.getBlocks();
+  report.threads = launch.getThreads();
+  report.sharedBytes = launch.getSharedBytes();
+}
+
+void collectResources(ModuleOp module, std::vector<KernelReport> &reports) {
+  module.walk([&](LLVM::LLVMFuncOp function) {
+    if (auto launch = function->getAttrOfType<tile::LaunchAttr>("tile.launch"))
+      addLaunch(getReport(reports, function.getSymName()), launch);
+  });
+  for (auto binary : module.getOps<gpu::BinaryOp>()) {
+    gpu::KernelTableAttr kernels = cast<gpu::ObjectAttr>(binary.getObjects()[0]).getKernels();
+    if (!kernels)
+      continue;
+    for (gpu::KernelMetadataAttr kernel : kernels) {
+      KernelReport &report = getReport(reports, kernel.getName());
+      addLaunch(report, kernel.getAttr<tile::LaunchAttr>("launch"));
+      if (auto registers = kernel.getAttr<IntegerAttr>("registers"))
+        report.registers = registers.getInt();
+      if (auto spills = kernel.getAttr<IntegerAttr>("spill_bytes"))
+        report.spillBytes = spills.getInt();
+      addOccupancy(module, report);
+    }
+  }
+}
+
+} // namespace deplo

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the stages of a compilation tell about its kernels, and the package that
+// they end in.
+
+#ifndef DEPLO_LIB_COMPILER_REPORTS_H
+#define DEPLO_LIB_COMPILER_REPORTS_H
+
+#include "deplo/Compiler/Compiler.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace deplo {
+
+/// One report for each loop.kernel: its bytes, operations and bound.
+void collectCosts(mlir::ModuleOp module, std::vector<KernelReport> &reports);
+
+/// The schedule of each tile.kernel.
+void collectSchedules(mlir::ModuleOp module, std::vector<KernelReport> &reports);
+
+/// Why, from the remarks of select_schedule.
+void collectScheduleReasons(llvm::ArrayRef<Step> steps, std::vector<KernelReport> &reports);
+
+/// Launch, registers and occupancy of each kernel of the device module or
+/// binary.
+void collectResources(mlir::ModuleOp module, std::vector<KernelReport> &reports);
+
+/// The object of `binary` in `format`; empty if it has none.
+llvm::StringRef getObject(mlir::gpu::BinaryOp binary, mlir::gpu::CompilationTarget format);
+
+/// The machine code of `binary` as text, by the toolkit's disassembler.
+mlir::FailureOr<std::string> disassemble(mlir::gpu::BinaryOp binary);
+
+/// The package of a module with a launch plan and a gpu.binary.
+mlir::FailureOr<std::string> createDevicePackage(mlir::ModuleOp module, const CompileOptions &options);
+
+} // namespace deplo
+
+#endif // DEPLO_LIB_COMPILER_REPORTS_H

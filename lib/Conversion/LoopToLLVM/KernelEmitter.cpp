@@ -1,0 +1,377 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelEmitter.h"
+
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace deplo;
+using namespace deplo::loop;
+using namespace deplo::host;
+
+//===----------------------------------------------------------------------===//
+// Queries
+//===----------------------------------------------------------------------===//
+
+AffineExpr host::getLinearOffset(MemRefType type, AffineMap map) {
+  SmallVector<int64_t> strides;
+  int64_t base;
+  LogicalResult strided = type.getStridesAndOffset(strides, base);
+  assert(succeeded(strided) && "checked by emit");
+  (void)strided;
+  // The base is in the pointer that the launch passes.
+  AffineExpr offset = getAffineConstantExpr(0, map.getContext());
+  for (auto [stride, coordinate] : llvm::zip_equal(strides, map.getResults()))
+    offset = offset + coordinate * stride;
+  return simplifyAffineExpr(offset, map.getNumDims(), 0);
+}
+
+/// `offset` with `variable` replaced by itself plus `steps`.
+static AffineExpr advance(AffineExpr offset, ValueRange indices, Value variable,
+                          int64_t steps) {
+  for (auto [position, index] : llvm::enumerate(indices))
+    if (index == variable) {
+      AffineExpr dim = getAffineDimExpr(position, offset.getContext());
+      offset = offset.replace(dim, dim + steps);
+    }
+  return offset;
+}
+
+std::optional<int64_t> host::getStep(AffineExpr offset, ValueRange indices,
+                                     Value variable) {
+  AffineExpr growth = simplifyAffineExpr(
+      advance(offset, indices, variable, 1) - offset, indices.size(), 0);
+  if (auto constant = dyn_cast<AffineConstantExpr>(growth))
+    return constant.getValue();
+  return std::nullopt;
+}
+
+std::optional<int64_t> host::getStep(Operation *access, Value variable) {
+  if (auto load = dyn_cast<LoadOp>(access))
+    return getStep(getLinearOffset(load.getMemRefType(), load.getMap()),
+                   load.getIndices(), variable);
+  auto store = cast<StoreOp>(access);
+  return getStep(getLinearOffset(store.getMemRefType(), store.getMap()),
+                 store.getIndices(), variable);
+}
+
+bool host::canWiden(Block &block, bool allowReductions) {
+  return llvm::all_of(block, [&](Operation &op) {
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return allowReductions && canWiden(*reduce.getBody(), true);
+    return isa<LoadOp, StoreOp, YieldOp>(op) ||
+           op.hasTrait<OpTrait::ConstantLike>() ||
+           OpTrait::hasElementwiseMappableTraits(&op);
+  });
+}
+
+/// Whether iterations of `loop` should be lanes: it has reductions, and what
+/// they load lies together in memory from one iteration of it to the next, not
+/// from one term to the next (a reduction over columns).
+static bool shouldWiden(ForOp loop) {
+  if (!canWiden(*loop.getBody(), /*allowReductions=*/true))
+    return false;
+  bool found = false, all = true;
+  loop.walk([&](ReduceOp reduce) {
+    reduce.walk([&](LoadOp load) {
+      std::optional<int64_t> step = getStep(load, loop.getInductionVar());
+      found |= step == 1;
+      all &= step == 0 || step == 1;
+    });
+  });
+  return found && all;
+}
+
+//===----------------------------------------------------------------------===//
+// Helpers
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::getIndex(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+VectorType KernelEmitter::getWideType(Type type) {
+  return VectorType::get({laneCount}, type);
+}
+
+Value KernelEmitter::broadcast(Value scalar) {
+  return vector::BroadcastOp::create(builder, loc,
+                                     getWideType(scalar.getType()), scalar);
+}
+
+bool KernelEmitter::isVarying(Value value) {
+  return value == laneVariable ||
+         isa<VectorType>(values.lookup(value).getType());
+}
+
+Value KernelEmitter::getWide(Value value) {
+  Value emitted = values.lookup(value);
+  if (isa<VectorType>(emitted.getType()))
+    return emitted;
+  Value wide = broadcast(emitted);
+  if (value != laneVariable)
+    return wide;
+  Value lanes =
+      vector::StepOp::create(builder, loc, cast<VectorType>(wide.getType()));
+  return arith::AddIOp::create(builder, loc, wide, lanes);
+}
+
+Value KernelEmitter::emitAddress(Operation *access, AffineExpr offset,
+                                 ValueRange indices, int64_t lane) {
+  auto load = dyn_cast<LoadOp>(access);
+  Value memref = load ? load.getMemref() : cast<StoreOp>(access).getMemref();
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  if (lane != 0)
+    offset = simplifyAffineExpr(advance(offset, indices, laneVariable, lane),
+                                indices.size(), 0);
+  SmallVector<Value> emitted;
+  for (Value index : indices)
+    emitted.push_back(values.lookup(index));
+  Value linear = affine::expandAffineExpr(builder, loc, offset, emitted, {});
+  linear =
+      arith::IndexCastOp::create(builder, loc, builder.getI64Type(), linear);
+  Type unit = element.isInteger(1) ? builder.getI8Type() : element;
+  return LLVM::GEPOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), unit,
+      values.lookup(memref), linear, LLVM::GEPNoWrapFlags::inbounds);
+}
+
+static unsigned getBytes(Type element) {
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+/// bool is a byte in memory.
+static Type getMemoryType(OpBuilder &builder, Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (!element.isInteger(1))
+    return type;
+  if (auto vector = dyn_cast<VectorType>(type))
+    return VectorType::get(vector.getShape(), builder.getI8Type());
+  return builder.getI8Type();
+}
+
+Value KernelEmitter::loadFrom(Value address, Type type) {
+  Type memoryType = getMemoryType(builder, type);
+  Value loaded = LLVM::LoadOp::create(builder, loc, memoryType, address,
+                                      getBytes(getElementTypeOrSelf(type)));
+  if (memoryType == type)
+    return loaded;
+  return arith::TruncIOp::create(builder, loc, type, loaded);
+}
+
+void KernelEmitter::storeTo(Value address, Value value) {
+  Type type = value.getType(), memoryType = getMemoryType(builder, type);
+  if (memoryType != type)
+    value = arith::ExtUIOp::create(builder, loc, memoryType, value);
+  LLVM::StoreOp::create(builder, loc, value, address,
+                        getBytes(getElementTypeOrSelf(type)));
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// What the host can load and compute with.
+static bool isSupported(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return integer.isSignless() &&
+           llvm::is_contained({1, 8, 16, 32, 64}, integer.getWidth());
+  return isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(element);
+}
+
+static LogicalResult checkArguments(KernelOp kernel) {
+  for (BlockArgument argument : kernel.getArguments()) {
+    auto type = cast<MemRefType>(argument.getType());
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(type.getStridesAndOffset(strides, offset)) ||
+        llvm::any_of(strides, ShapedType::isDynamic))
+      return kernel.emitOpError()
+             << "argument " << argument.getArgNumber() << " of type " << type
+             << " has no static strides, which the host needs";
+    if (!isSupported(type.getElementType()))
+      return kernel.emitOpError()
+             << "argument " << argument.getArgNumber()
+             << " has elements of type " << type.getElementType()
+             << ", expected f16, bf16, f32, f64 or an integer of 1, 8, 16, 32 "
+                "or "
+                "64 bits on the host";
+  }
+  return success();
+}
+
+LogicalResult KernelEmitter::emit(KernelOp kernel) {
+  if (failed(checkArguments(kernel)))
+    return failure();
+  loc = kernel.getLoc();
+  MLIRContext *context = builder.getContext();
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  auto voidType = LLVM::LLVMVoidType::get(context);
+  size_t count = kernel.getArguments().size();
+
+  OpBuilder::InsertionGuard guard(builder);
+  auto body = LLVM::LLVMFuncOp::create(
+      builder, loc, (kernel.getSymName() + ".body").str(),
+      LLVM::LLVMFunctionType::get(voidType, SmallVector<Type>(count, pointer)),
+      LLVM::Linkage::Private);
+  auto entry = LLVM::LLVMFuncOp::create(
+      builder, loc, kernel.getSymName(),
+      LLVM::LLVMFunctionType::get(voidType, {pointer}));
+
+  Block *entryBlock = entry.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entryBlock);
+  SmallVector<Value> arguments;
+  for (size_t number = 0; number < count; ++number) {
+    Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer,
+                                     entryBlock->getArgument(0),
+                                     ArrayRef<LLVM::GEPArg>{int32_t(number)});
+    arguments.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
+  }
+  LLVM::CallOp::create(builder, loc, body, arguments);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+
+  Block *bodyBlock = body.addEntryBlock(builder);
+  for (BlockArgument argument : kernel.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    values.map(argument, bodyBlock->getArgument(number));
+    // The launch sees to it that what is written overlaps nothing else.
+    body.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(),
+                    builder.getUnitAttr());
+    if (!KernelOp::isWritten(argument))
+      body.setArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName(),
+                      builder.getUnitAttr());
+  }
+  builder.setInsertionPointToStart(bodyBlock);
+  emitOps(*kernel.getBody());
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::emitOps(Block &block) {
+  for (Operation &op : block)
+    emitOp(op);
+}
+
+void KernelEmitter::emitOp(Operation &op) {
+  Location outer = std::exchange(loc, op.getLoc());
+  if (auto load = dyn_cast<LoadOp>(op))
+    emitLoad(load);
+  else if (auto store = dyn_cast<StoreOp>(op))
+    emitStore(store);
+  else if (auto loop = dyn_cast<ForOp>(op))
+    emitFor(loop);
+  else if (auto reduce = dyn_cast<ReduceOp>(op))
+    emitReduce(reduce);
+  else if (llvm::any_of(op.getOperands(),
+                        [&](Value v) { return isVarying(v); }))
+    emitElementwise(op);
+  else if (op.getNumRegions() != 0)
+    emitWithRegions(op);
+  else if (!isa<YieldOp>(op))
+    builder.clone(op, values);
+  loc = outer;
+}
+
+/// The operation on all lanes.
+void KernelEmitter::emitElementwise(Operation &op) {
+  if (isa<YieldOp>(op))
+    return;
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(getWide(operand));
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    types.push_back(getWideType(type));
+  Operation *wide = builder.create(loc, op.getName().getIdentifier(), operands,
+                                   types, op.getAttrs());
+  values.map(op.getResults(), wide->getResults());
+}
+
+/// A condition or the like, with loads in it.
+void KernelEmitter::emitWithRegions(Operation &op) {
+  Operation *clone = builder.cloneWithoutRegions(op, values);
+  for (auto [from, to] : llvm::zip_equal(op.getRegions(), clone->getRegions()))
+    for (Block &block : from) {
+      OpBuilder::InsertionGuard guard(builder);
+      Block *copy = builder.createBlock(
+          &to, to.end(), block.getArgumentTypes(),
+          SmallVector<Location>(block.getNumArguments(), loc));
+      values.map(block.getArguments(), copy->getArguments());
+      emitOps(block);
+    }
+}
+
+void KernelEmitter::emitLoad(LoadOp load) {
+  AffineExpr offset = getLinearOffset(load.getMemRefType(), load.getMap());
+  ValueRange indices = load.getIndices();
+  Type type = load.getType();
+  auto address = [&](int64_t lane) {
+    return emitAddress(load, offset, indices, lane);
+  };
+  std::optional<int64_t> step =
+      laneVariable ? getStep(offset, indices, laneVariable) : 0;
+  if (step == 0) {
+    values.map(load.getResult(), loadFrom(address(0), type));
+    return;
+  }
+  if (step == 1) {
+    values.map(load.getResult(), loadFrom(address(0), getWideType(type)));
+    return;
+  }
+  SmallVector<Value> elements;
+  for (int64_t lane = 0; lane < laneCount; ++lane)
+    elements.push_back(loadFrom(address(lane), type));
+  values.map(load.getResult(), vector::FromElementsOp::create(
+                                   builder, loc, getWideType(type), elements));
+}
+
+void KernelEmitter::emitStore(StoreOp store) {
+  AffineExpr offset = getLinearOffset(store.getMemRefType(), store.getMap());
+  ValueRange indices = store.getIndices();
+  auto address = [&](int64_t lane) {
+    return emitAddress(store, offset, indices, lane);
+  };
+  if (!laneVariable) {
+    storeTo(address(0), values.lookup(store.getValue()));
+    return;
+  }
+  Value wide = getWide(store.getValue());
+  if (getStep(offset, indices, laneVariable) == 1) {
+    storeTo(address(0), wide);
+    return;
+  }
+  for (int64_t lane = 0; lane < laneCount; ++lane)
+    storeTo(address(lane), vector::ExtractOp::create(builder, loc, wide, lane));
+}
+
+void KernelEmitter::emitFor(ForOp loop) {
+  int64_t extent = loop.getExtent();
+  int64_t wideEnd = 0;
+  if (extent >= laneCount && !laneVariable && shouldWiden(loop)) {
+    wideEnd = extent - extent % laneCount;
+    laneVariable = loop.getInductionVar();
+    emitForRange(loop, 0, wideEnd, laneCount);
+    laneVariable = nullptr;
+  }
+  if (wideEnd < extent)
+    emitForRange(loop, wideEnd, extent, 1);
+}
+
+void KernelEmitter::emitForRange(ForOp loop, int64_t from, int64_t to,
+                                 int64_t step) {
+  auto serial = scf::ForOp::create(builder, loc, getIndex(from), getIndex(to),
+                                   getIndex(step));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(serial.getBody());
+  values.map(loop.getInductionVar(), serial.getInductionVar());
+  emitOps(*loop.getBody());
+}

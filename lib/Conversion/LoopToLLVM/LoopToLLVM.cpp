@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Turns every loop.kernel into a function for the CPU.
+//
+//   loop.kernel @k(%x: .., %y: ..) {       module @kernels {
+//     loop.for %i = 0 to 8 {                 llvm.func private @k.body(%x:
+//     !llvm.ptr, %y: !llvm.ptr) { .. }
+//       ..                                   llvm.func @k(%args: !llvm.ptr) {
+//     }                                        %x = llvm.load %args[0] ..
+//   }                                          llvm.call @k.body(%x, %y) } }
+//
+// Parallel loops run in order, on one thread: any order is a valid one. The
+// order of reductions is described in EmitReduce.cpp.
+
+#include "KernelEmitter.h"
+#include "deplo/Conversion/Passes.h"
+
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace deplo {
+#define GEN_PASS_DEF_LOOPTOLLVMPASS
+#include "deplo/Conversion/Passes.h.inc"
+} // namespace deplo
+
+using namespace mlir;
+using namespace deplo;
+
+/// Functions of f16 and bf16 and arithmetic of bf16 in f32; conversions in
+/// integers: LLVM would call functions that not every C library has.
+static void addFloatLowering(OpPassManager &passes) {
+  passes.addPass(math::createMathExtendToSupportedTypes());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16"};
+  emulate.targetTypeStr = "f32";
+  passes.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+}
+
+/// LLVM has an intrinsic for most functions and calls the C library where the
+/// processor has no instruction. log1p and expm1 would lose accuracy that way
+/// and go to the C library with the functions that have no intrinsic.
+static LogicalResult convertMathToIntrinsics(ModuleOp module) {
+  LLVMTypeConverter converter(module.getContext());
+  RewritePatternSet patterns(module.getContext());
+  populateMathToLLVMConversionPatterns(converter, patterns);
+  LLVMConversionTarget target(*module.getContext());
+  target.addLegalOp<math::ExpM1Op, math::Log1pOp>();
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+static LogicalResult expandBFloat16(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  arith::populateExpandBFloat16Patterns(patterns);
+  ConversionTarget target(*module.getContext());
+  target.addLegalDialect<arith::ArithDialect>();
+  auto isNotBFloat16 = [](Operation *op) {
+    return !getElementTypeOrSelf(op->getOperand(0).getType()).isBF16() &&
+           !getElementTypeOrSelf(op->getResult(0).getType()).isBF16();
+  };
+  target.addDynamicallyLegalOp<arith::ExtFOp, arith::TruncFOp>(isNotBFloat16);
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+static void addLowering(OpPassManager &passes) {
+  passes.addPass(createConvertMathToLibmPass());
+  passes.addPass(createConvertVectorToLLVMPass());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createConvertFuncToLLVMPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+}
+
+/// Conversion passes may leave what they don't know.
+static LogicalResult checkLowered(ModuleOp module) {
+  WalkResult result = module->walk([&](Operation *op) {
+    if (isa<ModuleOp>(op) || isa<LLVM::LLVMDialect>(op->getDialect()))
+      return WalkResult::advance();
+    op->emitOpError("can't be compiled for the host");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+namespace {
+
+struct LoopToLLVMPass : deplo::impl::LoopToLLVMPassBase<LoopToLLVMPass> {
+  void runOnOperation() override {
+    if (failed(convert(getOperation())))
+      signalPassFailure();
+  }
+
+  LogicalResult convert(ModuleOp module) {
+    SmallVector<loop::KernelOp> kernels(module.getOps<loop::KernelOp>());
+    if (kernels.empty())
+      return success();
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    auto functions = ModuleOp::create(builder, module.getLoc());
+    builder.setInsertionPointToEnd(functions.getBody());
+    for (loop::KernelOp kernel : kernels) {
+      if (failed(host::KernelEmitter(builder).emit(kernel)))
+        return failure();
+      kernel.erase();
+    }
+    functions.setSymName("kernels");
+    SymbolTable(module).insert(functions);
+
+    OpPassManager floats(ModuleOp::getOperationName());
+    addFloatLowering(floats);
+    OpPassManager rest(ModuleOp::getOperationName());
+    addLowering(rest);
+    if (failed(runPipeline(floats, functions)) ||
+        failed(convertMathToIntrinsics(functions)) ||
+        failed(expandBFloat16(functions)) ||
+        failed(runPipeline(rest, functions)))
+      return failure();
+    return checkLowered(functions);
+  }
+};
+
+} // namespace

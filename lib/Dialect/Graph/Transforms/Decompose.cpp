@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Named operators become primitives.
+//
+//   %y = graph.add %x, %b : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+//
+// becomes
+//
+//   %c = graph.index_map %b by affine_map<(d0, d1) -> (d1)> : ...
+//   %y = graph.map (%a = %x, %b = %c) { arith.addf, graph.yield }
+//
+// It is legal because every operator is defined by its decomposition.
+
+#include "deplo/Dialect/Graph/Transforms/Decompose.h"
+#include "DecomposePatterns.h"
+#include "deplo/Dialect/Graph/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+
+#define DEBUG_TYPE "deplo-decompose"
+
+using namespace mlir;
+
+namespace deplo::graph {
+
+#define GEN_PASS_DEF_DECOMPOSEPASS
+#include "deplo/Dialect/Graph/Transforms/Passes.h.inc"
+
+Location getSourceLoc(Location loc, StringRef name) {
+  MLIRContext *context = loc.getContext();
+  return FusedLoc::get(context, {loc}, StringAttr::get(context, name));
+}
+
+StringRef getSourceName(Location loc) {
+  auto fused = dyn_cast<FusedLocWith<StringAttr>>(loc);
+  return fused ? fused.getMetadata().getValue() : StringRef();
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+static Value buildPermute(PrimitiveBuilder &builder, PermuteOp op) {
+  SmallVector<AffineExpr> coordinates(op.getPermutation().size());
+  for (auto [axis, source] : llvm::enumerate(op.getPermutation()))
+    coordinates[source] = getAffineDimExpr(axis, op.getContext());
+  return builder.indexMap(
+      op.getInput(), op.getType().getShape(),
+      AffineMap::get(coordinates.size(), 0, coordinates, op.getContext()));
+}
+
+static Value buildSlice(PrimitiveBuilder &builder, SliceOp op) {
+  SmallVector<AffineExpr> coordinates;
+  for (auto [axis, offset, stride] :
+       llvm::enumerate(op.getOffsets(), op.getStrides()))
+    coordinates.push_back(getAffineDimExpr(axis, op.getContext()) * stride +
+                          offset);
+  return builder.indexMap(
+      op.getInput(), op.getType().getShape(),
+      AffineMap::get(coordinates.size(), 0, coordinates, op.getContext()));
+}
+
+Value decomposeView(PrimitiveBuilder &builder, Operation *op) {
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return builder.reshape(reshape.getInput(), reshape.getType().getShape());
+  if (auto permute = dyn_cast<PermuteOp>(op))
+    return buildPermute(builder, permute);
+  if (auto expand = dyn_cast<ExpandOp>(op))
+    return builder.broadcast(expand.getInput(), expand.getType().getShape());
+  if (auto slice = dyn_cast<SliceOp>(op))
+    return buildSlice(builder, slice);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Driver
+//===----------------------------------------------------------------------===//
+
+static bool isNamed(Operation *op) {
+  return isa_and_nonnull<GraphDialect>(op->getDialect()) &&
+         !isa<MapOp, ReduceOp, IndexMapOp, ConstantOp, FusedOp, YieldOp>(op);
+}
+
+static LogicalResult verifyFixedSizes(Operation *op) {
+  for (Type type :
+       llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
+                                llvm::to_vector(op->getResultTypes())))
+    if (!cast<RankedTensorType>(type).hasStaticShape())
+      return op->emitOpError() << "has the symbolic size of " << type
+                               << ", deplo-decompose needs fixed sizes";
+  return success();
+}
+
+LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
+  if (!isNamed(op))
+    return success();
+  if (failed(verifyFixedSizes(op)))
+    return failure();
+  rewriter.setInsertionPoint(op);
+  StringRef name = op->getName().stripDialect();
+  Location loc = getSourceLoc(op->getLoc(), name);
+  PrimitiveBuilder builder(rewriter, loc);
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  Value value;
+  if (type.getNumElements() == 0)
+    value = ConstantOp::create(
+        rewriter, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>()));
+  for (auto *decomposeKind : {decomposePointwise, decomposeReduction,
+                              decomposeNormalization, decomposeView})
+    if (!value)
+      value = decomposeKind(builder, op);
+  if (!value)
+    return op->emitOpError("has no decomposition into primitives");
+  rewriter.replaceOp(op, value);
+  return success();
+}
+
+namespace {
+struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isNamed(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops)
+      if (failed(decompose(rewriter, op)))
+        return signalPassFailure();
+    if (ops.empty())
+      remark::missed(getOperation().getLoc(),
+                     remark::RemarkOpts::name("Decompose").category(DEBUG_TYPE))
+          << "nothing to do: the function holds primitives only";
+  }
+};
+} // namespace
+
+} // namespace deplo::graph

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "PrimitiveBuilder.h"
+
+#include "deplo/Analysis/AffineRanges.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace deplo::graph {
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value Scalars::constant(double value) const {
+  return arith::ConstantOp::create(
+      builder, loc, builder.getF32FloatAttr(static_cast<float>(value)));
+}
+
+#define DEPLO_UNARY(Name, Op)                                                  \
+  Value Scalars::Name(Value x) const { return Op::create(builder, loc, x); }
+DEPLO_UNARY(neg, arith::NegFOp)
+DEPLO_UNARY(abs, math::AbsFOp)
+DEPLO_UNARY(exp, math::ExpOp)
+DEPLO_UNARY(log, math::LogOp)
+DEPLO_UNARY(sqrt, math::SqrtOp)
+DEPLO_UNARY(rsqrt, math::RsqrtOp)
+DEPLO_UNARY(sin, math::SinOp)
+DEPLO_UNARY(cos, math::CosOp)
+DEPLO_UNARY(tanh, math::TanhOp)
+DEPLO_UNARY(erf, math::ErfOp)
+#undef DEPLO_UNARY
+
+#define DEPLO_BINARY(Name, Op)                                                 \
+  Value Scalars::Name(Value x, Value y) const {                                \
+    return Op::create(builder, loc, x, y);                                     \
+  }
+DEPLO_BINARY(add, arith::AddFOp)
+DEPLO_BINARY(sub, arith::SubFOp)
+DEPLO_BINARY(mul, arith::MulFOp)
+DEPLO_BINARY(div, arith::DivFOp)
+DEPLO_BINARY(pow, math::PowFOp)
+DEPLO_BINARY(max, arith::MaximumFOp)
+DEPLO_BINARY(min, arith::MinimumFOp)
+#undef DEPLO_BINARY
+
+/// `value` as `type`, through f32 between f16 and bf16.
+static Value convertScalar(OpBuilder &builder, Location loc, Value value,
+                           Type type) {
+  if (value.getType() == type)
+    return value;
+  if (!value.getType().isF32())
+    value = arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
+  if (!type.isF32())
+    value = arith::TruncFOp::create(builder, loc, type, value);
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// PrimitiveBuilder
+//===----------------------------------------------------------------------===//
+
+static RankedTensorType getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+Value PrimitiveBuilder::map(ArrayRef<int64_t> shape, Type elementType,
+                            ValueRange operands, Formula formula) {
+  SmallVector<Value> inputs;
+  for (Value operand : operands)
+    inputs.push_back(broadcast(operand, shape));
+  auto body = [&](OpBuilder &bodyBuilder, Location loc, ValueRange elements) {
+    SmallVector<Value> wide;
+    for (Value element : elements)
+      wide.push_back(convertScalar(bodyBuilder, loc, element, getF32()));
+    Value value = formula(Scalars{bodyBuilder, loc}, wide);
+    return convertScalar(bodyBuilder, loc, value, elementType);
+  };
+  return MapOp::create(builder, loc, RankedTensorType::get(shape, elementType),
+                       inputs, body);
+}
+
+Value PrimitiveBuilder::map(ValueRange operands, Formula formula) {
+  return map(getTensorType(operands.front()).getShape(), getF32(), operands,
+             formula);
+}
+
+Value PrimitiveBuilder::convert(Value value, Type elementType) {
+  RankedTensorType type = getTensorType(value);
+  if (type.getElementType() == elementType)
+    return value;
+  return map(type.getShape(), elementType, value,
+             [](Scalars, ValueRange x) { return x[0]; });
+}
+
+Value PrimitiveBuilder::widen(Value value) { return convert(value, getF32()); }
+
+Value PrimitiveBuilder::reduce(Monoid kind, Value value,
+                               ArrayRef<int64_t> axes) {
+  return builder.createOrFold<ReduceOp>(loc, kind, value, axes);
+}
+
+Value PrimitiveBuilder::indexMap(Value value, ArrayRef<int64_t> shape,
+                                 AffineMap map) {
+  auto type =
+      RankedTensorType::get(shape, getTensorType(value).getElementType());
+  return builder.createOrFold<IndexMapOp>(
+      loc, type, value, AffineMapAttr::get(simplifyInRange(map, shape)));
+}
+
+Value PrimitiveBuilder::keepDims(Value value, ArrayRef<int64_t> axes) {
+  SmallVector<int64_t> shape;
+  SmallVector<AffineExpr> coordinates;
+  ArrayRef<int64_t> kept = getTensorType(value).getShape();
+  int64_t rank = kept.size() + axes.size();
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (llvm::is_contained(axes, axis)) {
+      shape.push_back(1);
+      continue;
+    }
+    shape.push_back(kept[coordinates.size()]);
+    coordinates.push_back(builder.getAffineDimExpr(axis));
+  }
+  return indexMap(value, shape,
+                  AffineMap::get(rank, 0, coordinates, builder.getContext()));
+}
+
+Value PrimitiveBuilder::broadcast(Value value, ArrayRef<int64_t> shape) {
+  ArrayRef<int64_t> from = getTensorType(value).getShape();
+  if (from == shape)
+    return value;
+  SmallVector<AffineExpr> coordinates;
+  for (auto [axis, size] : llvm::enumerate(from))
+    coordinates.push_back(size == 1 ? builder.getAffineConstantExpr(0)
+                                    : builder.getAffineDimExpr(
+                                          shape.size() - from.size() + axis));
+  return indexMap(
+      value, shape,
+      AffineMap::get(shape.size(), 0, coordinates, builder.getContext()));
+}
+
+/// The coordinates, in dimensions `from` of sizes `sizes`, of the element at
+/// `position`.
+static void appendCoordinates(AffineExpr position, ArrayRef<int64_t> sizes,
+                              SmallVectorImpl<AffineExpr> &coordinates) {
+  int64_t inner = 1;
+  for (int64_t size : sizes)
+    inner *= size;
+  for (auto [index, size] : llvm::enumerate(sizes)) {
+    inner /= size;
+    AffineExpr coordinate = position.floorDiv(inner);
+    coordinates.push_back(index == 0 ? coordinate : coordinate % size);
+  }
+}
+
+/// Splits both shapes, which hold as many elements, into the shortest runs of
+/// axes that hold as many; within a run, the position in row-major order is
+/// what operand and result share.
+Value PrimitiveBuilder::reshape(Value value, ArrayRef<int64_t> to) {
+  ArrayRef<int64_t> from = getTensorType(value).getShape();
+  SmallVector<AffineExpr> coordinates;
+  size_t fromEnd = 0, toEnd = 0;
+  while (fromEnd < from.size() || toEnd < to.size()) {
+    size_t fromBegin = fromEnd;
+    int64_t fromCount = 1, toCount = 1;
+    AffineExpr position = builder.getAffineConstantExpr(0);
+    auto takeFrom = [&] { fromCount *= from[fromEnd++]; };
+    auto takeTo = [&] {
+      position = position * to[toEnd] + builder.getAffineDimExpr(toEnd);
+      toCount *= to[toEnd++];
+    };
+    if (fromEnd < from.size())
+      takeFrom();
+    else
+      takeTo();
+    while (fromCount != toCount) {
+      if (fromCount < toCount)
+        takeFrom();
+      else
+        takeTo();
+    }
+    appendCoordinates(position, from.slice(fromBegin, fromEnd - fromBegin),
+                      coordinates);
+  }
+  return indexMap(
+      value, to,
+      AffineMap::get(to.size(), 0, coordinates, builder.getContext()));
+}
+
+} // namespace deplo::graph

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Builds primitives with formulas that read like formulas.
+
+#ifndef DEPLO_LIB_DIALECT_GRAPH_TRANSFORMS_PRIMITIVEBUILDER_H
+#define DEPLO_LIB_DIALECT_GRAPH_TRANSFORMS_PRIMITIVEBUILDER_H
+
+#include "deplo/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace deplo::graph {
+
+/// Scalar f32 arithmetic in the region of a map.
+struct Scalars {
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+
+  mlir::Value constant(double value) const;
+  mlir::Value neg(mlir::Value x) const;
+  mlir::Value abs(mlir::Value x) const;
+  mlir::Value exp(mlir::Value x) const;
+  mlir::Value log(mlir::Value x) const;
+  mlir::Value sqrt(mlir::Value x) const;
+  mlir::Value rsqrt(mlir::Value x) const;
+  mlir::Value sin(mlir::Value x) const;
+  mlir::Value cos(mlir::Value x) const;
+  mlir::Value tanh(mlir::Value x) const;
+  mlir::Value erf(mlir::Value x) const;
+  mlir::Value add(mlir::Value x, mlir::Value y) const;
+  mlir::Value sub(mlir::Value x, mlir::Value y) const;
+  mlir::Value mul(mlir::Value x, mlir::Value y) const;
+  mlir::Value div(mlir::Value x, mlir::Value y) const;
+  mlir::Value pow(mlir::Value x, mlir::Value y) const;
+  /// NaN if either is NaN.
+  mlir::Value max(mlir::Value x, mlir::Value y) const;
+  mlir::Value min(mlir::Value x, mlir::Value y) const;
+};
+
+using Formula = llvm::function_ref<mlir::Value(Scalars, mlir::ValueRange)>;
+
+/// Primitives at one place of the program.
+class PrimitiveBuilder {
+public:
+  PrimitiveBuilder(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  mlir::Type getF32() { return builder.getF32Type(); }
+
+  /// One element of the result from one of each operand, operands of lower
+  /// rank or size 1 being broadcast to `shape`. The formula sees f32; the result
+  /// is rounded to `elementType`.
+  mlir::Value map(llvm::ArrayRef<int64_t> shape, mlir::Type elementType, mlir::ValueRange operands,
+                  Formula formula);
+
+  /// As above, of f32 elements, in the shape of the first operand.
+  mlir::Value map(mlir::ValueRange operands, Formula formula);
+
+  /// `value` in f32.
+  mlir::Value widen(mlir::Value value);
+
+  /// `value` in `elementType`, rounded.
+  mlir::Value convert(mlir::Value value, mlir::Type elementType);
+
+  mlir::Value reduce(Monoid kind, mlir::Value value, llvm::ArrayRef<int64_t> axes);
+
+  /// Puts axes of size 1 back where `axes` were reduced.
+  mlir::Value keepDims(mlir::Value value, llvm::ArrayRef<int64_t> axes);
+
+  mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+
+  mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+
+  /// A tensor of `shape` that reads `value` through `map`.
+  mlir::Value indexMap(mlir::Value value, llvm::ArrayRef<int64_t> shape, mlir::AffineMap map);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+};
+
+} // namespace deplo::graph
+
+#endif // DEPLO_LIB_DIALECT_GRAPH_TRANSFORMS_PRIMITIVEBUILDER_H

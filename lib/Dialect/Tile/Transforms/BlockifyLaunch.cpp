@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Divides the axes of a kernel among blocks.
+//
+//   axes(%i = 33 tile) {
+//     %a = tile.load %x[%i, %c0] : tensor<33x3584xf32>
+//     %s = tile.reduce [add] %a axis 1 : tensor<33x3584xf32> -> tensor<33xf32>
+// -> (block = [2], warps = 8)
+//   axes(%i = 33 step 2 grid) warps(8) {
+//     %a = tile.load %x[%i, %c0] bounds [33, 3584] : tensor<2x4096xf32>
+//     %m = tile.in_bounds [%c0, %c0] bounds [2, 3584] : tensor<2x4096xi1>
+//     %b = arith.select %m, %a, %zero
+//     %s = tile.reduce [add] %b axis 1 : tensor<2x4096xf32> -> tensor<2xf32>
+//
+// Legality. Axes are parallel by construction and iterations share nothing, so
+// any division is right. Sizes become powers of two; what is beyond the extent
+// is not read (zero), not written, and the identity of the monoid where it
+// would enter a reduction. Limits of the target on threads and blocks are
+// checked.
+
+#include "deplo/Dialect/Tile/Analysis/Bounds.h"
+#include "deplo/Dialect/Tile/Analysis/TileDims.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
+#include "deplo/Dialect/Tile/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "deplo-blockify-launch"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+#define GEN_PASS_DEF_BLOCKIFYLAUNCHPASS
+#include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
+
+/// CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability": blocks along x.
+static constexpr int64_t maxBlocks = (int64_t(1) << 31) - 1;
+static constexpr int64_t lanes = 32;
+
+static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
+                                 int64_t warps, TargetAttr target) {
+  if (block.size() != kernel.getAxes().size())
+    return kernel.emitOpError()
+           << "has " << kernel.getAxes().size() << " axes, and block has "
+           << block.size() << " sizes; give one size for each axis";
+  for (int64_t size : block)
+    if (size < 1 || !llvm::isPowerOf2_64(size))
+      return kernel.emitOpError()
+             << "block size must be a power of two, got " << size;
+  if (warps < 1 || !llvm::isPowerOf2_64(warps))
+    return kernel.emitOpError()
+           << "warps must be a power of two, got " << warps;
+  if (warps * lanes > target.getThreadsPerBlock())
+    return kernel.emitOpError()
+           << "wants " << warps * lanes << " threads in a block, and "
+           << target.getChip() << " runs at most "
+           << target.getThreadsPerBlock() << "; use fewer warps";
+  int64_t blocks = 1;
+  for (auto [i, size] : llvm::enumerate(block)) {
+    int64_t along = llvm::divideCeil(kernel.getAxis(i).getExtent(), size);
+    if (along > maxBlocks / blocks)
+      return kernel.emitOpError()
+             << "wants more than " << maxBlocks
+             << " blocks, the most of a launch; use a larger block";
+    blocks *= along;
+  }
+  return success();
+}
+
+/// Bounds an access along each dimension whose tiles may go beyond the extent.
+template <typename OpT>
+static void boundAccess(OpT access, ArrayRef<unsigned> numbers,
+                        const TileDims &dims) {
+  BoxAccess box = *BoxAccess::get(access);
+  SmallVector<int64_t> bounds;
+  bool isNeeded = false;
+  for (auto [tileDim, size] : llvm::enumerate(box.shape)) {
+    int64_t extent = dims.getExtent(numbers[tileDim]);
+    int64_t step = box.steps[tileDim];
+    Value corner = box.indices[box.dims[tileDim]];
+    int64_t first = AffineIndex::get(corner).offset;
+    bounds.push_back(first + (extent - 1) * step + 1);
+    isNeeded |= !isWithinBound(corner, step, size, bounds.back());
+  }
+  if (isNeeded)
+    access.setBounds(bounds);
+}
+
+/// Puts the identity where a reduced dimension is padding.
+static void maskReduction(ReduceOp reduce, const TileDims &dims) {
+  Value first = reduce.getInputs().front();
+  auto type = cast<RankedTensorType>(first.getType());
+  int64_t axis = reduce.getAxis();
+  int64_t extent = dims.getExtent(dims.getClasses(reduce->getOpOperand(0))[axis]);
+  if (extent == type.getDimSize(axis))
+    return;
+
+  OpBuilder builder(reduce);
+  Location loc = reduce.getLoc();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  SmallVector<Value> corner(type.getRank(), zero);
+  SmallVector<int64_t> bounds(type.getShape());
+  bounds[axis] = extent;
+  Value mask = InBoundsOp::create(builder, loc, type.clone(builder.getI1Type()),
+                                  corner, bounds);
+  for (auto [kind, input] :
+       llvm::zip_equal(reduce.getMonoids(), reduce.getInputsMutable())) {
+    auto inputType = cast<RankedTensorType>(input.get().getType());
+    Value identity = arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(inputType,
+                               getIdentity(kind, inputType.getElementType())));
+    input.set(arith::SelectOp::create(builder, loc, mask, input.get(), identity));
+  }
+}
+
+LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
+                             int64_t warps, TargetAttr target) {
+  if (failed(checkLimits(kernel, block, warps, target)))
+    return failure();
+  TileDims dims(kernel);
+  for (unsigned number = 0; number < dims.getNumClasses(); ++number) {
+    if (std::optional<unsigned> axis = dims.getAxis(number))
+      dims.resize(number, block[*axis]);
+    else
+      dims.resize(number, llvm::PowerOf2Ceil(dims.getSize(number)));
+  }
+  for (auto [i, size] : llvm::enumerate(block))
+    kernel.setAxis(i, AxisAttr::get(kernel.getContext(),
+                                    kernel.getAxis(i).getExtent(), size,
+                                    AxisKind::Grid));
+  kernel.setWarps(warps);
+  kernel.walk([&](Operation *op) {
+    if (auto load = dyn_cast<LoadOp>(op))
+      boundAccess(load, dims.getClasses(load.getResult()), dims);
+    else if (auto store = dyn_cast<StoreOp>(op))
+      boundAccess(store, dims.getClasses(store.getValueMutable()), dims);
+    else if (auto reduce = dyn_cast<ReduceOp>(op))
+      maskReduction(reduce, dims);
+  });
+  // The constants that were separated, and the masks.
+  IRRewriter rewriter(kernel.getContext());
+  DominanceInfo dominance(kernel);
+  eliminateCommonSubExpressions(rewriter, dominance, kernel);
+  return success();
+}
+
+namespace {
+
+struct BlockifyLaunchPass : impl::BlockifyLaunchPassBase<BlockifyLaunchPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    ScheduleAttr schedule = kernel.getScheduleAttr();
+    if (!schedule && (block.empty() || warps == 0)) {
+      kernel.emitOpError("has no schedule; run deplo-select-schedule first, or "
+                         "give the options block and warps");
+      return signalPassFailure();
+    }
+    SmallVector<int64_t> sizes(block.begin(), block.end());
+    if (sizes.empty())
+      sizes.assign(schedule.getBlock().begin(), schedule.getBlock().end());
+    TargetAttr target = TargetAttr::lookup(kernel);
+    if (!target || failed(blockifyLaunch(
+                       kernel, sizes, warps ? warps : schedule.getWarps(),
+                       target)))
+      return signalPassFailure();
+
+    int64_t blocks = 1;
+    for (unsigned i = 0, n = kernel.getAxes().size(); i < n; ++i)
+      blocks *= kernel.getAxis(i).getBlocks();
+    remark::passed(kernel.getLoc(),
+                   remark::RemarkOpts::name("BlockifyLaunch")
+                       .category(DEBUG_TYPE)
+                       .function(kernel.getSymName()))
+        << remark::add("{0} blocks of {1} threads on {2} multiprocessors",
+                       blocks, *kernel.getWarps() * lanes,
+                       target.getMultiprocessors());
+  }
+};
+
+} // namespace
+
+} // namespace deplo::tile

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// mark_unroll: says how often loops are unrolled.
+//
+//   scf.for %k = %c0 to %c8192 step %c2048 { ... }
+//
+// becomes
+//
+//   scf.for %k = %c0 to %c8192 step %c2048 { ... } {tile.unroll = 4 : i64}
+//
+// Legality: a mark changes no values. It divides the trip count, so that no
+// remainder is left, and keeps the unrolled body within the instruction cache.
+
+#include "deplo/Dialect/Tile/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "deplo-mark-unroll"
+
+namespace deplo::tile {
+#define GEN_PASS_DEF_MARKUNROLLPASS
+#include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace deplo::tile
+
+using namespace mlir;
+using namespace deplo;
+using namespace deplo::tile;
+
+static std::optional<int64_t> getTripCount(scf::ForOp loop) {
+  APInt from, to, step;
+  if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&from)) ||
+      !matchPattern(loop.getUpperBound(), m_ConstantInt(&to)) || !matchPattern(loop.getStep(), m_ConstantInt(&step)) ||
+      !step.isStrictlyPositive())
+    return std::nullopt;
+  int64_t length = to.getSExtValue() - from.getSExtValue();
+  return length <= 0 ? 0 : llvm::divideCeil(length, step.getSExtValue());
+}
+
+/// Instructions of one iteration in a thread, roughly: one for each element that
+/// it computes or accesses.
+static int64_t estimateInstructions(scf::ForOp loop) {
+  int64_t instructions = 0;
+  loop.getBody()->walk([&](Operation *op) {
+    Type type = op->getNumResults() != 0   ? op->getResult(0).getType()
+                : op->getNumOperands() != 0 ? op->getOperand(0).getType()
+                                            : Type();
+    LayoutAttr layout = type ? getLayout(type) : LayoutAttr();
+    instructions += layout ? layout.getLinearLayout().getNumRegisters() : 1;
+  });
+  return instructions;
+}
+
+int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
+  // 32 KB at 16 bytes each, a quarter of the instruction cache of a
+  // multiprocessor (128 KB since Volta).
+  constexpr int64_t instructionBudget = 2048;
+  std::optional<int64_t> trips = getTripCount(loop);
+  if (!trips || *trips < 2)
+    return 1;
+  most = std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
+  for (int64_t factor = most; factor > 1; --factor)
+    if (*trips % factor == 0)
+      return factor;
+  return 1;
+}
+
+namespace {
+
+struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
+  using MarkUnrollPassBase::MarkUnrollPassBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    auto options = remark::RemarkOpts::name("MarkUnroll").category(DEBUG_TYPE).function(kernel.getSymName());
+    int64_t most = unroll != 0 ? int64_t(unroll) : kernel.getSchedule() ? kernel.getSchedule()->getUnroll() : 1;
+    if (most < 1) {
+      kernel.emitOpError() << "can't be unrolled with unroll=" << most << ", expected a positive number";
+      return signalPassFailure();
+    }
+    SmallVector<scf::ForOp> loops;
+    kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    bool changed = false;
+    for (scf::ForOp loop : loops) {
+      int64_t factor = chooseUnroll(loop, most);
+      if (factor == 1)
+        continue;
+      loop->setAttr("tile.unroll", IntegerAttr::get(IntegerType::get(&getContext(), 64), factor));
+      remark::passed(loop.getLoc(), options) << remark::add("{0} of {1} iterations at once", factor, *getTripCount(loop));
+      changed = true;
+    }
+    if (changed)
+      return;
+    remark::missed(kernel.getLoc(), options)
+        << (loops.empty() ? "the kernel has no loop"
+            : most == 1   ? "the schedule says unroll = 1"
+                          : "no loop has a known number of iterations that can be shared out");
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace

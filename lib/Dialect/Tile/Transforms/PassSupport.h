@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What several tile passes need to talk to their users.
+
+#ifndef DEPLO_LIB_DIALECT_TILE_TRANSFORMS_PASSSUPPORT_H
+#define DEPLO_LIB_DIALECT_TILE_TRANSFORMS_PASSSUPPORT_H
+
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+namespace deplo::tile {
+
+/// `memref`, a kernel's argument, as the user knows it: by the name that its
+/// location carries, or as it is printed.
+std::string getMemrefName(mlir::Value memref);
+
+/// The pass option `mode` (auto, always or never), or what the schedule says if
+/// it is empty. Emits an error if it is none of these.
+mlir::FailureOr<Choice> getChoice(KernelOp kernel, llvm::StringRef mode,
+                                  llvm::function_ref<Choice(ScheduleAttr)> scheduled);
+
+/// Emits an error unless the pass option `alignment` is a power of two.
+mlir::LogicalResult checkAlignment(KernelOp kernel, int64_t alignment);
+
+/// Bytes of shared memory that the buffers of `kernel` take, and the exchange of
+/// its reductions between warps.
+int64_t getSharedBytes(KernelOp kernel);
+
+} // namespace deplo::tile
+
+#endif // DEPLO_LIB_DIALECT_TILE_TRANSFORMS_PASSSUPPORT_H

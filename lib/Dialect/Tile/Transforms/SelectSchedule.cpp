@@ -1,0 +1,427 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// select_schedule: chooses the tunables of each kernel and writes them on it.
+//
+//   loop.kernel @k(...) {
+// ->
+//   loop.kernel @k(...) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4>} {
+//
+// It asks what is pinned by name first, then the analytic model (ScheduleModel).
+//
+// Legality: a schedule changes no values. What hardware can't run is refused
+// here or by the step that takes it up.
+
+#include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "deplo-select-schedule"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+#define GEN_PASS_DEF_SELECTSCHEDULEPASS
+#include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
+
+//===----------------------------------------------------------------------===//
+// Facts
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Reads the facts of a kernel that the model asks for.
+class FactFinder {
+public:
+  FactFinder(loop::KernelOp kernel, int64_t alignment)
+      : kernel(kernel), alignment(alignment) {}
+
+  ScheduleFacts run();
+
+private:
+  void findInnerDims(Block &block, SmallVectorImpl<Operation *> &around);
+  template <typename AccessOp>
+  void addAccess(AccessOp access, bool isStore);
+  void countLiveTiles();
+  int64_t countReductions(Block &block);
+  int64_t countInstructions();
+
+  loop::KernelOp kernel;
+  int64_t alignment;
+  ScheduleFacts facts;
+  /// The dimension of each induction variable of more than one iteration.
+  DenseMap<Value, unsigned> dimOf;
+  /// Inner loops by dimension.
+  SmallVector<SmallVector<Operation *>> innerLoops;
+  /// Accesses by what they touch, and the innermost loops that they are in.
+  struct Key {
+    Value memref;
+    SmallVector<int64_t> numbers;
+    SetVector<Operation *> loops;
+  };
+  SmallVector<Key> keys;
+  DenseMap<Value, int64_t> reductionsBefore;
+};
+
+} // namespace
+
+static std::pair<Value, int64_t> getLoop(Operation *op) {
+  if (auto loop = dyn_cast<loop::ForOp>(op))
+    return {loop.getInductionVar(), loop.getExtent()};
+  if (auto loop = dyn_cast<loop::ReduceOp>(op))
+    return {loop.getInductionVar(), loop.getExtent()};
+  return {Value(), 0};
+}
+
+/// Loops of one extent, none of which is in another, sweep the same data as a
+/// rule and are one dimension.
+void FactFinder::findInnerDims(Block &block,
+                               SmallVectorImpl<Operation *> &around) {
+  for (Operation &op : block) {
+    auto [variable, extent] = getLoop(&op);
+    if (!variable)
+      continue;
+    if (dimOf.count(variable) || extent <= 1) { // an axis, or no loop at all
+      findInnerDims(op.getRegion(0).front(), around);
+      continue;
+    }
+    unsigned dim = 0;
+    while (dim < innerLoops.size() &&
+           (facts.inner[dim].extent != extent ||
+            llvm::any_of(innerLoops[dim], [&](Operation *loop) {
+              return llvm::is_contained(around, loop);
+            })))
+      ++dim;
+    if (dim == innerLoops.size()) {
+      innerLoops.emplace_back();
+      facts.inner.push_back({extent, false});
+    }
+    innerLoops[dim].push_back(&op);
+    facts.inner[dim].isReduced |= isa<loop::ReduceOp>(op);
+    dimOf[variable] = facts.axes.size() + dim;
+    around.push_back(&op);
+    findInnerDims(op.getRegion(0).front(), around);
+    around.pop_back();
+  }
+}
+
+/// The element number, counted from the start of the memref, for operand values
+/// of the access.
+static int64_t getElement(AffineMap map, ArrayRef<int64_t> operands,
+                          ArrayRef<int64_t> strides) {
+  int64_t element = 0;
+  for (auto [coordinate, stride] :
+       llvm::zip_equal(map.compose(operands), strides))
+    element += coordinate * stride;
+  return element;
+}
+
+template <typename AccessOp>
+void FactFinder::addAccess(AccessOp access, bool isStore) {
+  MemRefType type = access.getMemRefType();
+  SmallVector<int64_t> memrefStrides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(memrefStrides, offset)))
+    return;
+  if (ShapedType::isDynamic(offset))
+    offset = 1; // nothing is known
+  for (int64_t &stride : memrefStrides)
+    if (ShapedType::isDynamic(stride))
+      stride = 1;
+
+  ScheduleAccess fact;
+  fact.isStore = isStore;
+  fact.elementBytes =
+      llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+  fact.strides.assign(facts.axes.size() + facts.inner.size(), 0);
+
+  SmallVector<int64_t> origin;
+  for (Value index : access.getIndices()) {
+    IntegerAttr constant;
+    origin.push_back(
+        matchPattern(index, m_Constant(&constant)) ? constant.getInt() : 0);
+  }
+  int64_t start = getElement(access.getMap(), origin, memrefStrides);
+  for (auto [position, index] : llvm::enumerate(access.getIndices())) {
+    auto dim = dimOf.find(index);
+    if (dim == dimOf.end())
+      continue;
+    SmallVector<int64_t> next(origin);
+    next[position] = 1;
+    fact.strides[dim->second] +=
+        getElement(access.getMap(), next, memrefStrides) - start;
+  }
+
+  int64_t bits = std::max<int64_t>(alignment / fact.elementBytes, 1);
+  bits |= start + offset;
+  for (int64_t stride : fact.strides)
+    if (stride != 1)
+      bits |= stride;
+  fact.alignment = bits & -bits;
+
+  Key key{access.getMemref(), llvm::to_vector(fact.strides), {}};
+  key.numbers.push_back(start);
+  auto *known = llvm::find_if(keys, [&](const Key &other) {
+    return other.memref == key.memref && other.numbers == key.numbers;
+  });
+  if (known == keys.end()) {
+    keys.push_back(key);
+    known = &keys.back();
+    facts.accesses.push_back(fact);
+  }
+  known->loops.insert(access->getParentOp());
+}
+
+/// Tiles that one inner loop reads and a later one reads again stay alive in
+/// between; others stream through one tile's worth of registers.
+void FactFinder::countLiveTiles() {
+  int64_t kept = 0, streamed = 0;
+  for (auto [key, access] : llvm::zip_equal(keys, facts.accesses)) {
+    bool isInner = facts.inner.empty();
+    for (size_t dim = facts.axes.size(); dim < access.strides.size(); ++dim)
+      isInner |= access.strides[dim] != 0;
+    if (!isInner || access.isStore)
+      continue;
+    if (facts.inner.empty() || key.loops.size() > 1)
+      ++kept;
+    else
+      ++streamed;
+  }
+  facts.liveTiles = std::max<int64_t>(kept + (streamed ? 1 : 0), 1);
+}
+
+/// The longest chain of reductions that wait for one another.
+int64_t FactFinder::countReductions(Block &block) {
+  int64_t longest = 0;
+  for (Operation &op : block) {
+    int64_t before = 0;
+    for (Value operand : op.getOperands())
+      before = std::max(before, reductionsBefore[operand]);
+    for (Region &region : op.getRegions())
+      before = std::max(before, countReductions(region.front()));
+    if (auto reduce = dyn_cast<loop::ReduceOp>(op)) {
+      // A reduction in a reduction is part of it.
+      if (!isa<loop::ReduceOp>(op.getParentOp()))
+        ++before;
+    }
+    for (Value result : op.getResults())
+      reductionsBefore[result] = before;
+    longest = std::max(longest, before);
+  }
+  return longest;
+}
+
+/// Instructions for each element of the innermost loops together, with the
+/// weights of their usual expansions.
+int64_t FactFinder::countInstructions() {
+  int64_t count = 0;
+  kernel.walk([&](Operation *op) {
+    Operation *parent = op->getParentOp();
+    bool isInner = facts.inner.empty() ||
+                   llvm::any_of(innerLoops, [&](ArrayRef<Operation *> loops) {
+                     return llvm::is_contained(loops, parent);
+                   });
+    if (!isInner || op->getNumRegions() != 0 || isa<arith::ConstantOp>(op))
+      return;
+    if (isa<math::SqrtOp, math::RsqrtOp>(op))
+      count += 4;
+    else if (op->getDialect()->getNamespace() == "math" &&
+             !isa<math::FmaOp, math::AbsFOp>(op))
+      count += 10;
+    else if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(
+                 op))
+      count += 8;
+    else
+      count += 1;
+  });
+  return std::max<int64_t>(count, 1);
+}
+
+ScheduleFacts FactFinder::run() {
+  for (loop::ForOp loop : getAxisLoops(kernel)) {
+    if (loop.getExtent() != 1)
+      dimOf[loop.getInductionVar()] = facts.axes.size();
+    facts.axes.push_back(loop.getExtent());
+  }
+  if (llvm::is_contained(facts.axes, 0) || facts.axes.empty()) {
+    dimOf.clear();
+    facts.axes.assign(1, facts.axes.empty() ? 1 : 0);
+  }
+  SmallVector<Operation *> around;
+  findInnerDims(*kernel.getBody(), around);
+  kernel.walk([&](Operation *op) {
+    if (auto load = dyn_cast<loop::LoadOp>(op))
+      addAccess(load, /*isStore=*/false);
+    else if (auto store = dyn_cast<loop::StoreOp>(op))
+      addAccess(store, /*isStore=*/true);
+  });
+  countLiveTiles();
+  facts.dependentReductions = countReductions(*kernel.getBody());
+  facts.instructions = countInstructions();
+  return facts;
+}
+
+ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment) {
+  return FactFinder(kernel, alignment).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Pins
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Pins {
+  SchedulePins numbers;
+  Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
+         padSmem = Choice::Auto;
+};
+} // namespace
+
+static constexpr llvm::StringLiteral knobs =
+    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem";
+
+static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
+  int64_t number;
+  if (text.getAsInteger(10, number) || number < 0 ||
+      (number == 0 ? !allowsZero : !llvm::isPowerOf2_64(number)))
+    return failure();
+  return number;
+}
+
+static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
+  StringRef name = text.split('=').first.trim();
+  StringRef value = text.split('=').second.trim();
+  auto bad = [&](StringRef expected) {
+    return module.emitError() << "schedule: " << name << " is '" << value
+                              << "', expected " << expected;
+  };
+  if (name == "block") {
+    SmallVector<StringRef> sizes;
+    value.split(sizes, 'x');
+    std::vector<int64_t> block;
+    for (StringRef size : sizes) {
+      FailureOr<int64_t> number = parsePower(size, /*allowsZero=*/false);
+      if (failed(number))
+        return bad("powers of two such as 1x64, one for each parallel axis");
+      block.push_back(*number);
+    }
+    pins.numbers.block = block;
+    return success();
+  }
+  auto setNumber = [&](std::optional<int64_t> &field, bool allowsZero) {
+    FailureOr<int64_t> number = parsePower(value, allowsZero);
+    if (failed(number))
+      return LogicalResult(bad(allowsZero ? "0 or a power of two"
+                                          : "a power of two"));
+    field = *number;
+    return success();
+  };
+  auto setChoice = [&](Choice &field) {
+    std::optional<Choice> choice = symbolizeChoice(value);
+    if (!choice)
+      return LogicalResult(bad("auto, always or never"));
+    field = *choice;
+    return success();
+  };
+  if (name == "warps")
+    return setNumber(pins.numbers.warps, /*allowsZero=*/false);
+  if (name == "vector")
+    return setNumber(pins.numbers.vector, /*allowsZero=*/false);
+  if (name == "chunk")
+    return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
+  if (name == "unroll")
+    return setNumber(pins.numbers.unroll, /*allowsZero=*/false);
+  if (name == "stage_inputs")
+    return setChoice(pins.stageInputs);
+  if (name == "async_copy")
+    return setChoice(pins.asyncCopy);
+  if (name == "pad_smem")
+    return setChoice(pins.padSmem);
+  return module.emitError() << "schedule: there is no knob '" << name
+                            << "', expected one of " << knobs;
+}
+
+static FailureOr<Pins> parsePins(StringRef text, ModuleOp module) {
+  Pins pins;
+  SmallVector<StringRef> parts;
+  text.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    if (failed(parsePin(part, pins, module)))
+      return failure();
+  return pins;
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
+  using Base::Base;
+
+  void runOnOperation() override;
+  LogicalResult select(loop::KernelOp kernel, const Pins &pins,
+                       const TargetDescription &target);
+};
+
+} // namespace
+
+LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
+                                         const Pins &pins,
+                                         const TargetDescription &target) {
+  ScheduleFacts facts = getScheduleFacts(kernel, alignment);
+  std::string error;
+  std::optional<ScheduleChoice> choice =
+      chooseSchedule(facts, target, pins.numbers, error);
+  if (!choice)
+    return kernel.emitOpError("has no schedule: ") << error;
+  kernel.setScheduleAttr(ScheduleAttr::get(
+      &getContext(), choice->block, choice->warps, choice->vector,
+      choice->chunk, choice->unroll, pins.stageInputs, pins.asyncCopy,
+      pins.padSmem));
+  remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
+                                        .category(DEBUG_TYPE)
+                                        .function(kernel.getSymName()))
+      << remark::add("{0}", choice->reason)
+      << remark::metric("BytesRead", choice->bytesRead)
+      << remark::metric("BytesWritten", choice->bytesWritten)
+      << remark::metric("Blocks", choice->blocks)
+      << remark::metric("BlocksPerMultiprocessor",
+                        choice->blocksPerMultiprocessor)
+      << remark::metric("Waves", llvm::formatv("{0:F2}", choice->waves).str())
+      << remark::metric("Registers", choice->registersPerThread)
+      << remark::metric("Nanoseconds", int64_t(choice->nanoseconds));
+  return success();
+}
+
+void SelectSchedulePass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SmallVector<loop::KernelOp> kernels(module.getOps<loop::KernelOp>());
+  if (kernels.empty()) {
+    remark::missed(module.getLoc(), remark::RemarkOpts::name("SelectSchedule")
+                                        .category(DEBUG_TYPE))
+        << remark::add("the module has no loop.kernel");
+    return;
+  }
+  FailureOr<Pins> pins = parsePins(pin, module);
+  TargetAttr target = succeeded(pins) ? TargetAttr::lookup(module) : nullptr;
+  if (!target)
+    return signalPassFailure();
+  for (loop::KernelOp kernel : kernels)
+    if (failed(select(kernel, *pins, describe(target))))
+      return signalPassFailure();
+}
+
+} // namespace deplo::tile

@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// stage_inputs: what a block reads several times goes through shared memory.
+//
+//   scf.for %k = %c0 to %c8192 step %c2048 ... {
+//     %a = tile.load %x[%i, %k] : memref<32x8192xf32> -> tensor<1x2048xf32>
+//   scf.for %j = %c0 to %c8192 step %c2048 {
+//     %b = tile.load %x[%i, %j] : memref<32x8192xf32> -> tensor<1x2048xf32>
+//
+// becomes
+//
+//   %row = tile.alloc : !tile.buffer<1x8192xf32, #tile.shared<>>
+//   tile.copy %x[%i, %c0] to %row : memref<32x8192xf32>, !tile.buffer<...>
+//   tile.barrier
+//   scf.for %k = ... { %a = tile.read %row[%c0, %k] : !tile.buffer<...> -> tensor<1x2048xf32>
+//   scf.for %j = ... { %b = tile.read %row[%c0, %j] : !tile.buffer<...> -> tensor<1x2048xf32>
+//
+// Legality: the memref is not stored to. All loads of a row have one corner,
+// but for what the loops that sweep it add; these start at 0 and go by whole
+// elements of the tile. The buffer holds all that they sweep: elements beyond
+// the bounds are zero in it, as they are in the loads. It is written once,
+// before the first read, so one barrier is enough.
+
+#include "PassSupport.h"
+#include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
+#include "deplo/Dialect/Tile/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
+
+#define DEBUG_TYPE "deplo-stage-inputs"
+
+namespace deplo::tile {
+#define GEN_PASS_DEF_STAGEINPUTSPASS
+#include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace deplo::tile
+
+using namespace mlir;
+using namespace deplo;
+using namespace deplo::tile;
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// base + offset + factor * induction variable of `loop`.
+struct Coordinate {
+  Value base;
+  int64_t offset = 0;
+  scf::ForOp loop;
+  int64_t factor = 0;
+
+  static std::optional<Coordinate> get(Value index);
+};
+
+} // namespace
+
+/// The iterations of a loop from 0 with constant bounds, and its step.
+static std::optional<std::pair<int64_t, int64_t>> getSweep(scf::ForOp loop) {
+  APInt from, to, step;
+  if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&from)) || !from.isZero() ||
+      !matchPattern(loop.getUpperBound(), m_ConstantInt(&to)) || !matchPattern(loop.getStep(), m_ConstantInt(&step)) ||
+      !step.isStrictlyPositive() || !to.isStrictlyPositive())
+    return std::nullopt;
+  return std::pair(llvm::divideCeil(to.getSExtValue(), step.getSExtValue()), step.getSExtValue());
+}
+
+std::optional<Coordinate> Coordinate::get(Value index) {
+  APInt constant;
+  if (matchPattern(index, m_ConstantInt(&constant)))
+    return Coordinate{{}, constant.getSExtValue(), {}, 0};
+  if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
+    std::optional<Coordinate> lhs = get(sum.getLhs()), rhs = get(sum.getRhs());
+    if (!lhs || !rhs || (lhs->base && rhs->base) || (lhs->loop && rhs->loop))
+      return std::nullopt;
+    return Coordinate{lhs->base ? lhs->base : rhs->base, lhs->offset + rhs->offset,
+                      lhs->loop ? lhs->loop : rhs->loop, lhs->factor + rhs->factor};
+  }
+  if (auto product = index.getDefiningOp<arith::MulIOp>()) {
+    std::optional<Coordinate> lhs = get(product.getLhs());
+    if (!lhs || lhs->base || !matchPattern(product.getRhs(), m_ConstantInt(&constant)))
+      return std::nullopt;
+    return Coordinate{{}, lhs->offset * constant.getSExtValue(), lhs->loop, lhs->factor * constant.getSExtValue()};
+  }
+  Operation *parent = index.getParentBlock()->getParentOp();
+  if (auto loop = dyn_cast<scf::ForOp>(parent); loop && index == loop.getInductionVar() && getSweep(loop))
+    return Coordinate{{}, 0, loop, 1};
+  if (isa<KernelOp>(parent))
+    return Coordinate{index, 0, {}, 0};
+  return std::nullopt;
+}
+
+/// The part of a memref that the loops around `load` sweep, if it has a fixed
+/// corner.
+static std::optional<StagedRow> getRow(LoadOp load) {
+  BoxAccess box = *BoxAccess::get(load);
+  StagedRow row;
+  row.memref = box.memref;
+  row.shape = box.shape;
+  row.dims = box.dims;
+  row.steps = box.steps;
+  row.bounds = box.bounds;
+  StagedRow::Read read{load, SmallVector<Value>(box.shape.size()), SmallVector<int64_t>(box.shape.size(), 0)};
+  for (auto [dim, index] : llvm::enumerate(box.indices)) {
+    std::optional<Coordinate> coordinate = Coordinate::get(index);
+    if (!coordinate)
+      return std::nullopt;
+    row.corner.push_back({coordinate->base, coordinate->offset});
+    const int64_t *tileDim = llvm::find(box.dims, int64_t(dim));
+    bool isSpanned = tileDim != box.dims.end();
+    size_t t = tileDim - box.dims.begin();
+    if (isSpanned && box.shape[t] > 1 && !coordinate->base)
+      row.hasInnerDim = true;
+    if (!coordinate->loop)
+      continue;
+    if (!isSpanned || coordinate->factor < 1 || coordinate->factor % box.steps[t] != 0)
+      return std::nullopt;
+    auto [iterations, step] = *getSweep(coordinate->loop);
+    int64_t stride = coordinate->factor / box.steps[t];
+    row.shape[t] = (iterations - 1) * step * stride + box.shape[t];
+    read.sweeps[t] = coordinate->loop.getInductionVar();
+    read.factors[t] = stride;
+  }
+  row.reads.push_back(std::move(read));
+  return row;
+}
+
+BufferType StagedRow::getBufferType() const {
+  MLIRContext *context = memref.getContext();
+  return BufferType::get(context, shape, cast<MemRefType>(memref.getType()).getElementType(),
+                         SharedAttr::get(context, /*pad=*/0, /*swizzle=*/0));
+}
+
+bool StagedRow::isSameRow(const StagedRow &other) const {
+  return memref == other.memref && corner == other.corner && shape == other.shape && dims == other.dims &&
+         steps == other.steps && bounds == other.bounds;
+}
+
+/// The operation of the kernel's own block that holds `op`.
+static Operation *getTopLevel(Operation *op) {
+  while (!isa<KernelOp>(op->getParentOp()))
+    op = op->getParentOp();
+  return op;
+}
+
+/// Whether the corner of `row` is known before `op`, an operation of the
+/// kernel's own block.
+static bool isKnownBefore(const StagedRow &row, Operation *op) {
+  return llvm::all_of(row.corner, [&](auto coordinate) {
+    Operation *definition = coordinate.first ? coordinate.first.getDefiningOp() : nullptr;
+    return !definition || definition->isBeforeInBlock(op);
+  });
+}
+
+std::vector<StagedRow> tile::findRows(KernelOp kernel) {
+  std::vector<StagedRow> rows;
+  llvm::SmallDenseSet<Value> stored;
+  kernel.walk([&](StoreOp store) { stored.insert(store.getMemref()); });
+  Operation *first = nullptr;
+  kernel.walk<WalkOrder::PreOrder>([&](LoadOp load) {
+    std::optional<StagedRow> row = stored.contains(load.getMemref()) ? std::nullopt : getRow(load);
+    if (!row)
+      return;
+    if (!first)
+      first = getTopLevel(load);
+    if (!isKnownBefore(*row, first))
+      return;
+    auto same = llvm::find_if(rows, [&](const StagedRow &other) { return other.isSameRow(*row); });
+    if (same == rows.end())
+      rows.push_back(*row);
+    else
+      same->reads.push_back(row->reads.front());
+  });
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+/// An index constant: one that the block has already, or a new one.
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  for (Operation &op : llvm::make_range(builder.getInsertionBlock()->begin(), builder.getInsertionPoint()))
+    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op); constant && constant.value() == value)
+      return constant;
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+static Value createCopy(OpBuilder &builder, const StagedRow &row, Value zero) {
+  LoadOp load = row.reads.front().load;
+  Location loc = load.getLoc();
+  SmallVector<Value> corner;
+  for (auto [base, offset] : row.corner) {
+    Value constant = offset == 0 ? zero : createIndex(builder, loc, offset);
+    bool isSum = base && offset != 0;
+    corner.push_back(isSum ? arith::AddIOp::create(builder, loc, base, constant).getResult() : base ? base : constant);
+  }
+  Value buffer = AllocOp::create(builder, loc, row.getBufferType());
+  CopyOp::create(builder, loc, row.memref, corner, buffer, load.getDimsAttr(), load.getStepsAttr(),
+                 load.getBoundsAttr(), /*vector=*/IntegerAttr());
+  return buffer;
+}
+
+static void replaceLoad(const StagedRow::Read &read, Value buffer, Value zero) {
+  LoadOp load = read.load;
+  OpBuilder builder(load);
+  Location loc = load.getLoc();
+  SmallVector<Value> indices;
+  for (auto [sweep, factor] : llvm::zip(read.sweeps, read.factors)) {
+    if (sweep && factor != 1)
+      indices.push_back(arith::MulIOp::create(builder, loc, sweep, createIndex(builder, loc, factor)));
+    else
+      indices.push_back(sweep ? sweep : zero);
+  }
+  auto replacement = ReadOp::create(builder, loc, load.getType(), buffer, indices, /*vector=*/IntegerAttr());
+  load.replaceAllUsesWith(replacement.getResult());
+  load.erase();
+}
+
+void tile::stageRows(ArrayRef<StagedRow> rows) {
+  Operation *first = nullptr;
+  for (const StagedRow &row : rows)
+    for (const StagedRow::Read &read : row.reads)
+      if (Operation *reader = getTopLevel(read.load); !first || reader->isBeforeInBlock(first))
+        first = reader;
+  if (!first)
+    return;
+  OpBuilder builder(first);
+  Value zero = createIndex(builder, first->getLoc(), 0);
+  SmallVector<Value> buffers;
+  for (const StagedRow &row : rows)
+    buffers.push_back(createCopy(builder, row, zero));
+  BarrierOp::create(builder, first->getLoc());
+  for (auto [row, buffer] : llvm::zip(rows, buffers))
+    for (const StagedRow::Read &read : row.reads)
+      replaceLoad(read, buffer, zero);
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
+  using StageInputsPassBase::StageInputsPassBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    FailureOr<Choice> choice = getChoice(kernel, mode, [](ScheduleAttr schedule) { return schedule.getStageInputs(); });
+    if (failed(choice))
+      return signalPassFailure();
+    auto options = remark::RemarkOpts::name("StageInputs").category(DEBUG_TYPE).function(kernel.getSymName());
+    if (*choice == Choice::Never) {
+      remark::missed(kernel.getLoc(), options) << "the schedule says never";
+      return markAllAnalysesPreserved();
+    }
+
+    std::vector<StagedRow> rows = findRows(kernel);
+    std::vector<StagedRow> wanted;
+    llvm::copy_if(rows, std::back_inserter(wanted), [&](const StagedRow &row) {
+      return row.reads.size() > 1 || (*choice == Choice::Always && row.hasInnerDim);
+    });
+    if (wanted.empty()) {
+      remark::missed(kernel.getLoc(), options) << remark::add("{0}", whyNot(kernel, rows, *choice));
+      return markAllAnalysesPreserved();
+    }
+    TargetAttr target = TargetAttr::lookup(kernel);
+    if (!target)
+      return signalPassFailure();
+
+    std::vector<StagedRow> staged;
+    int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
+    for (const StagedRow &row : largestSavingFirst(wanted)) {
+      int64_t bytes = row.getBufferType().getSizeInBytes();
+      std::string name = getMemrefName(row.memref);
+      if (bytes > left) {
+        remark::missed(kernel.getLoc(), options)
+            << remark::add("a block's part of {0} takes {1} bytes, and {2} has {3} left for it", name, bytes,
+                           target.getChip().str(), left);
+        continue;
+      }
+      left -= bytes;
+      staged.push_back(row);
+      remark::passed(kernel.getLoc(), options) << remark::add("{0} bytes of {1} are copied once and read {2} times",
+                                                              bytes, name, row.reads.size());
+    }
+    stageRows(staged);
+    if (staged.empty())
+      markAllAnalysesPreserved();
+  }
+
+  /// Ties go to the row that is read first.
+  static std::vector<StagedRow> largestSavingFirst(ArrayRef<StagedRow> rows) {
+    SmallVector<size_t> order = llvm::to_vector(llvm::seq<size_t>(0, rows.size()));
+    auto getKey = [&](size_t i) {
+      int64_t saved = (rows[i].reads.size() - 1) * rows[i].getBufferType().getSizeInBytes();
+      return std::pair(-saved, i);
+    };
+    llvm::sort(order, [&](size_t a, size_t b) { return getKey(a) < getKey(b); });
+    std::vector<StagedRow> sorted;
+    for (size_t i : order)
+      sorted.push_back(rows[i]);
+    return sorted;
+  }
+
+  static std::string whyNot(KernelOp kernel, ArrayRef<StagedRow> rows, Choice choice) {
+    llvm::SetVector<Value> memrefs;
+    kernel.walk([&](LoadOp load) { memrefs.insert(load.getMemref()); });
+    if (memrefs.empty())
+      return "the kernel reads no input";
+    std::string names = llvm::join(llvm::map_range(memrefs, getMemrefName), ", ");
+    if (rows.empty())
+      return "no part of " + names + " with a fixed corner is read by a block";
+    if (choice == Choice::Always)
+      return "a block reads " + names + " along its axes only";
+    return "each element of " + names + " is needed by one thread only and stays in its registers";
+  }
+};
+
+} // namespace

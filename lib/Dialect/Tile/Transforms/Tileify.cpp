@@ -1,0 +1,497 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Turns a loop nest into a tile program.
+//
+//   loop.for %i = 0 to 32 {                            axes(%i = 32 tile)
+//     %s = loop.reduce add %k = 0 to 2048 : f32 {      %s = loop.reduce add %k = 0 to 2048 : tensor<32xf32> {
+//       %a = loop.load %x[%i, %k]                  ->    %a = tile.load %x[%i, %k] dims [0] : tensor<32xf32>
+//       loop.yield %a                                    loop.yield %a : tensor<32xf32>
+//     }                                                }
+//     loop.store %s, %y[%i]                            tile.store %s, %y[%i] : tensor<32xf32>
+//   }
+//
+// Legality. Iterations of loop.for are independent, so all of them can run at
+// once: a scalar of the body becomes a tile with one dimension for each loop
+// that it depends on, and a loop that does not matter to it costs nothing. No
+// two iterations store to one element (the loop dialect verifies it).
+// An access is a box if each of its coordinates depends on at most one loop,
+// linearly, and no loop appears in two; others are an error.
+
+#include "deplo/Analysis/AffineRanges.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Analysis/TileDims.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
+
+#define DEBUG_TYPE "deplo-tileify"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+#define GEN_PASS_DEF_TILEIFYPASS
+#include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
+
+SmallVector<loop::ForOp> getAxisLoops(loop::KernelOp kernel) {
+  SmallVector<loop::ForOp> loops;
+  Block *block = kernel.getBody();
+  while (block) {
+    loop::ForOp only;
+    for (Operation &op : *block) {
+      auto loop = dyn_cast<loop::ForOp>(op);
+      if (isa<loop::StoreOp, loop::ReduceOp>(op) || (loop && only))
+        return loops;
+      if (loop)
+        only = loop;
+    }
+    if (!only)
+      return loops;
+    loops.push_back(only);
+    block = only.getBody();
+  }
+  return loops;
+}
+
+namespace {
+
+/// A value of the loop nest as a tile, or as the scalar that it was if it
+/// depends on nothing.
+struct TileValue {
+  Value value;
+  /// The numbers of the parallel loops that it depends on, ascending.
+  SmallVector<unsigned> dims;
+
+  bool isScalar() const { return !isa<RankedTensorType>(value.getType()); }
+};
+
+/// `scale * variable + offset`, where the variable is a loop's.
+struct Coordinate {
+  Value variable;
+  int64_t scale = 0;
+  int64_t offset = 0;
+};
+
+/// What an induction variable is in the tile program.
+struct LoopVariable {
+  /// The number of a parallel loop. Reduction loops have none.
+  std::optional<unsigned> dim;
+  /// The index where the loop starts; null for 0.
+  Value index;
+};
+
+class Tileifier {
+public:
+  explicit Tileifier(loop::KernelOp source)
+      : source(source), builder(source) {}
+
+  FailureOr<KernelOp> run();
+
+private:
+  void createKernel(ArrayRef<loop::ForOp> axisLoops);
+  LogicalResult convertBlock(Block &block);
+  LogicalResult convert(Operation *op);
+  LogicalResult convertFor(loop::ForOp loop);
+  LogicalResult convertReduce(loop::ReduceOp reduce);
+  LogicalResult convertLoad(loop::LoadOp load);
+  LogicalResult convertStore(loop::StoreOp store);
+  LogicalResult convertElementwise(Operation *op);
+
+  template <typename AccessOp>
+  FailureOr<SmallVector<Coordinate>> getCoordinates(AccessOp access);
+  /// The operands and attributes of a box access: indices, and for each
+  /// parallel loop that appears (ascending) its memref dimension and step.
+  struct Box {
+    SmallVector<Value> indices;
+    SmallVector<unsigned> loops;
+    DenseI64ArrayAttr dims, steps;
+  };
+  Box getBox(Location loc, ArrayRef<Coordinate> coordinates);
+
+  RankedTensorType getTileType(Type element, ArrayRef<unsigned> dims);
+  /// The value over (at least its own and) `dims`.
+  Value spread(Location loc, const TileValue &value, ArrayRef<unsigned> dims);
+  Value getIndexConstant(Location loc, int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+
+  loop::KernelOp source;
+  OpBuilder builder;
+  KernelOp kernel;
+  /// Extents of the parallel loops by number.
+  SmallVector<int64_t> extents;
+  DenseMap<Value, LoopVariable> variables;
+  DenseMap<Value, TileValue> values;
+  IRMapping memrefs;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Types and operands
+//===----------------------------------------------------------------------===//
+
+RankedTensorType Tileifier::getTileType(Type element, ArrayRef<unsigned> dims) {
+  SmallVector<int64_t> shape;
+  for (unsigned dim : dims)
+    shape.push_back(extents[dim]);
+  return RankedTensorType::get(shape, element);
+}
+
+Value Tileifier::spread(Location loc, const TileValue &value,
+                        ArrayRef<unsigned> dims) {
+  RankedTensorType type =
+      getTileType(getElementTypeOrSelf(value.value.getType()), dims);
+  if (value.isScalar()) {
+    Attribute constant;
+    if (matchPattern(value.value, m_Constant(&constant)))
+      return arith::ConstantOp::create(builder, loc,
+                                       DenseElementsAttr::get(type, constant));
+    return SplatOp::create(builder, loc, type, value.value);
+  }
+  if (value.value.getType() == type)
+    return value.value;
+  SmallVector<int64_t> positions;
+  for (auto [position, dim] : llvm::enumerate(dims))
+    if (llvm::is_contained(value.dims, dim))
+      positions.push_back(position);
+  return BroadcastOp::create(builder, loc, type, value.value, positions);
+}
+
+static SmallVector<unsigned> unite(ArrayRef<unsigned> a, ArrayRef<unsigned> b) {
+  SmallVector<unsigned> result;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(),
+                 std::back_inserter(result));
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+template <typename AccessOp>
+FailureOr<SmallVector<Coordinate>>
+Tileifier::getCoordinates(AccessOp access) {
+  // Constant operands first, so that only loop variables are left.
+  AffineMap map = access.getMap();
+  MLIRContext *context = access.getContext();
+  SmallVector<AffineExpr> replacements;
+  for (auto [position, index] : llvm::enumerate(access.getIndices())) {
+    IntegerAttr constant;
+    AffineExpr expr = getAffineDimExpr(position, context);
+    if (matchPattern(index, m_Constant(&constant)))
+      expr = getAffineConstantExpr(constant.getInt(), context);
+    else if (!variables[index].dim && !variables[index].index)
+      expr = getAffineConstantExpr(0, context); // a loop of one iteration
+    replacements.push_back(expr);
+  }
+
+  SmallVector<Coordinate> coordinates;
+  DenseSet<Value> seen;
+  for (auto [number, expr] : llvm::enumerate(map.getResults())) {
+    std::optional<LinearForm> form =
+        getLinearForm(expr.replaceDims(replacements), map.getNumDims());
+    Coordinate coordinate;
+    bool isBox = form.has_value();
+    for (unsigned dim = 0; isBox && dim < map.getNumDims(); ++dim) {
+      int64_t scale = form->coefficients[dim];
+      if (scale == 0)
+        continue;
+      isBox = scale > 0 && !coordinate.variable;
+      coordinate = {access.getIndices()[dim], scale, 0};
+    }
+    if (!isBox) {
+      access.emitOpError()
+          << "coordinate " << number
+          << " is not a multiple of one loop variable plus a constant, as a "
+             "tile needs it; copy the view to a contiguous tensor first";
+      return failure();
+    }
+    coordinate.offset = form->constant;
+    if (coordinate.variable && !seen.insert(coordinate.variable).second) {
+      access.emitOpError()
+          << "coordinate " << number
+          << " uses a loop variable that another coordinate uses too, which is "
+             "not a box; copy the diagonal to a contiguous tensor first";
+      return failure();
+    }
+    coordinates.push_back(coordinate);
+  }
+  return coordinates;
+}
+
+Tileifier::Box Tileifier::getBox(Location loc,
+                                 ArrayRef<Coordinate> coordinates) {
+  Box box;
+  SmallVector<std::tuple<unsigned, int64_t, int64_t>> spanned;
+  for (auto [memrefDim, coordinate] : llvm::enumerate(coordinates)) {
+    LoopVariable variable;
+    if (coordinate.variable)
+      variable = variables[coordinate.variable];
+    Value index = variable.index;
+    if (index && coordinate.scale != 1)
+      index = arith::MulIOp::create(builder, loc, index,
+                                    getIndexConstant(loc, coordinate.scale));
+    if (!index)
+      index = getIndexConstant(loc, coordinate.offset);
+    else if (coordinate.offset != 0)
+      index = arith::AddIOp::create(builder, loc, index,
+                                    getIndexConstant(loc, coordinate.offset));
+    box.indices.push_back(index);
+    if (variable.dim)
+      spanned.push_back({*variable.dim, memrefDim, coordinate.scale});
+  }
+  llvm::sort(spanned);
+
+  SmallVector<int64_t> dims, steps;
+  for (auto [loop, memrefDim, step] : spanned) {
+    box.loops.push_back(loop);
+    dims.push_back(memrefDim);
+    steps.push_back(step);
+  }
+  // Leave out what is the default.
+  if (dims != getSpannedDims(std::nullopt, coordinates.size(), dims.size()))
+    box.dims = builder.getDenseI64ArrayAttr(dims);
+  if (llvm::any_of(steps, [](int64_t step) { return step != 1; }))
+    box.steps = builder.getDenseI64ArrayAttr(steps);
+  return box;
+}
+
+LogicalResult Tileifier::convertLoad(loop::LoadOp load) {
+  FailureOr<SmallVector<Coordinate>> coordinates = getCoordinates(load);
+  if (failed(coordinates))
+    return failure();
+  Box box = getBox(load.getLoc(), *coordinates);
+  auto tile = LoadOp::create(
+      builder, load.getLoc(), getTileType(load.getType(), box.loops),
+      memrefs.lookup(load.getMemref()), box.indices, box.dims, box.steps,
+      /*bounds=*/nullptr, /*vector=*/nullptr);
+  values[load.getResult()] = {tile, box.loops};
+  return success();
+}
+
+LogicalResult Tileifier::convertStore(loop::StoreOp store) {
+  FailureOr<SmallVector<Coordinate>> coordinates = getCoordinates(store);
+  if (failed(coordinates))
+    return failure();
+  Box box = getBox(store.getLoc(), *coordinates);
+  StoreOp::create(builder, store.getLoc(),
+                  spread(store.getLoc(), values[store.getValue()], box.loops),
+                  memrefs.lookup(store.getMemref()), box.indices, box.dims,
+                  box.steps, /*bounds=*/nullptr, /*vector=*/nullptr);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and arithmetic
+//===----------------------------------------------------------------------===//
+
+LogicalResult Tileifier::convertFor(loop::ForOp loop) {
+  if (loop.getExtent() == 0)
+    return success();
+  if (loop.getExtent() == 1) {
+    variables[loop.getInductionVar()] = {};
+    return convertBlock(*loop.getBody());
+  }
+  // Axes have a number and an index already.
+  Value variable = loop.getInductionVar();
+  if (!variables.count(variable)) {
+    Value start = getIndexConstant(loop.getLoc(), 0);
+    variables[variable] = {unsigned(extents.size()), start};
+    extents.push_back(loop.getExtent());
+  }
+  return convertBlock(*loop.getBody());
+}
+
+LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
+  Location loc = reduce.getLoc();
+  if (reduce.getExtent() == 0) {
+    for (auto [kind, result] :
+         llvm::zip_equal(reduce.getMonoids(), reduce.getResults()))
+      values[result] = {arith::ConstantOp::create(
+                            builder, loc, getIdentity(kind, result.getType())),
+                        {}};
+    return success();
+  }
+  if (reduce.getExtent() == 1) {
+    variables[reduce.getInductionVar()] = {};
+    if (failed(convertBlock(*reduce.getBody())))
+      return failure();
+    for (auto [yielded, result] :
+         llvm::zip_equal(reduce.getYield().getValues(), reduce.getResults()))
+      values[result] = TileValue(values[yielded]);
+    return success();
+  }
+  auto tiles = loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
+                                      reduce.getExtent(),
+                                      reduce.getResultTypes());
+  variables[reduce.getInductionVar()] = {std::nullopt,
+                                         tiles.getInductionVar()};
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(tiles.getBody());
+  if (failed(convertBlock(*reduce.getBody())))
+    return failure();
+
+  // tile.reduce folds tiles of one shape.
+  SmallVector<unsigned> dims;
+  for (Value value : reduce.getYield().getValues())
+    dims = unite(dims, values[value].dims);
+  SmallVector<Value> yielded;
+  for (Value value : reduce.getYield().getValues())
+    yielded.push_back(spread(loc, values[value], dims));
+  loop::YieldOp::create(builder, loc, yielded);
+  for (auto [before, after, value] :
+       llvm::zip_equal(reduce.getResults(), tiles.getResults(), yielded)) {
+    after.setType(value.getType());
+    values[before] = {after, dims};
+  }
+  return success();
+}
+
+LogicalResult Tileifier::convertElementwise(Operation *op) {
+  if (isa<arith::ConstantOp>(op)) {
+    values[op->getResult(0)] = {builder.clone(*op)->getResult(0), {}};
+    return success();
+  }
+  for (Value operand : op->getOperands())
+    if (!values.count(operand))
+      return op->emitError() << "'" << op->getName()
+                             << "' uses a loop variable as a number, which "
+                                "tiles don't have; load the numbers from memory";
+  if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumRegions() != 0)
+    return op->emitError() << "'" << op->getName()
+                           << "' has no form on tiles, expected an elementwise "
+                              "operation of arith or math";
+
+  SmallVector<unsigned> dims;
+  bool isScalar = true;
+  for (Value operand : op->getOperands()) {
+    dims = unite(dims, values[operand].dims);
+    isScalar &= values[operand].isScalar();
+  }
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(isScalar ? values[operand].value
+                                : spread(op->getLoc(), values[operand], dims));
+  SmallVector<Type> types;
+  for (Type type : op->getResultTypes())
+    types.push_back(isScalar ? type : Type(getTileType(type, dims)));
+  Operation *tiles = builder.create(op->getLoc(), op->getName().getIdentifier(),
+                                    operands, types, op->getAttrs());
+  for (auto [before, after] :
+       llvm::zip_equal(op->getResults(), tiles->getResults()))
+    values[before] = {after, dims};
+  return success();
+}
+
+LogicalResult Tileifier::convert(Operation *op) {
+  if (auto loop = dyn_cast<loop::ForOp>(op))
+    return convertFor(loop);
+  if (auto reduce = dyn_cast<loop::ReduceOp>(op))
+    return convertReduce(reduce);
+  if (auto load = dyn_cast<loop::LoadOp>(op))
+    return convertLoad(load);
+  if (auto store = dyn_cast<loop::StoreOp>(op))
+    return convertStore(store);
+  if (op->getNumResults() == 1 && op->getResult(0).getType().isIndex() &&
+      isa<arith::ConstantOp>(op))
+    return success(); // a coordinate; accesses look it up
+  return convertElementwise(op);
+}
+
+LogicalResult Tileifier::convertBlock(Block &block) {
+  for (Operation &op : block)
+    if (!isa<loop::YieldOp>(op) && failed(convert(&op)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+void Tileifier::createKernel(ArrayRef<loop::ForOp> axisLoops) {
+  SmallVector<AxisAttr> axes;
+  for (loop::ForOp loop : axisLoops)
+    axes.push_back(AxisAttr::get(source.getContext(), loop.getExtent(),
+                                 loop.getExtent(), AxisKind::Tile));
+  if (axes.empty())
+    axes.push_back(AxisAttr::get(source.getContext(), 1, 1, AxisKind::Tile));
+  kernel = KernelOp::create(
+      builder, source.getLoc(), source.getSymName(),
+      source.getBody()->getArgumentTypes(), axes,
+      dyn_cast_if_present<ScheduleAttr>(source.getScheduleAttr()));
+  for (auto [before, after] :
+       llvm::zip_equal(source.getArguments(), kernel.getMemrefs())) {
+    after.setLoc(before.getLoc());
+    memrefs.map(before, after);
+  }
+  builder.setInsertionPointToStart(kernel.getBody());
+  for (unsigned number = 0; number < axisLoops.size(); ++number) {
+    loop::ForOp loop = axisLoops[number];
+    BlockArgument index = kernel.getAxisValues()[number];
+    index.setLoc(loop.getLoc());
+    extents.push_back(loop.getExtent());
+    if (loop.getExtent() > 1)
+      variables[loop.getInductionVar()] = {unsigned(number), index};
+  }
+}
+
+FailureOr<KernelOp> Tileifier::run() {
+  SmallVector<loop::ForOp> axisLoops = getAxisLoops(source);
+  // Without iterations there is nothing to do: a kernel without a body.
+  bool isEmpty = llvm::any_of(
+      axisLoops, [](loop::ForOp loop) { return loop.getExtent() == 0; });
+  if (isEmpty)
+    axisLoops.clear();
+  createKernel(axisLoops);
+  if (!isEmpty && failed(convertBlock(*source.getBody()))) {
+    kernel.erase();
+    return failure();
+  }
+  source.erase();
+  return kernel;
+}
+
+FailureOr<KernelOp> tileify(loop::KernelOp kernel) {
+  return Tileifier(kernel).run();
+}
+
+namespace {
+
+struct TileifyPass : impl::TileifyPassBase<TileifyPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<loop::KernelOp> kernels(
+        getOperation().getOps<loop::KernelOp>());
+    auto options = remark::RemarkOpts::name("Tileify").category(DEBUG_TYPE);
+    if (kernels.empty())
+      remark::missed(getOperation().getLoc(), options)
+          << remark::add("the module has no loop.kernel");
+    for (loop::KernelOp source : kernels) {
+      FailureOr<KernelOp> kernel = tileify(source);
+      if (failed(kernel))
+        return signalPassFailure();
+      std::string extents = llvm::join(
+          llvm::map_range(kernel->getAxes().getAsRange<AxisAttr>(),
+                          [](AxisAttr axis) {
+                            return std::to_string(axis.getExtent());
+                          }),
+          " x ");
+      remark::passed(kernel->getLoc(), options.function(kernel->getSymName()))
+          << remark::add("parallel axes of {0}", extents);
+    }
+  }
+};
+
+} // namespace
+
+} // namespace deplo::tile

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+static LogicalResult verifyTile(Operation *op, Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || getLayout(type))
+    return success();
+  return op->emitOpError() << "has the tile " << type << " without a layout; run deplo-register-tile first";
+}
+
+static LogicalResult verifyOp(Operation *op) {
+  for (Value result : op->getResults())
+    if (failed(verifyTile(op, result)))
+      return failure();
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (Value argument : block.getArguments())
+        if (failed(verifyTile(op, argument)))
+          return failure();
+  return success();
+}
+
+LogicalResult verifyScheduled(KernelOp kernel) {
+  if (!kernel.getWarps())
+    return kernel.emitOpError("has no number of warps; run deplo-blockify-launch first");
+  WalkResult result = kernel.getBody()->walk(
+      [](Operation *op) { return failed(verifyOp(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+  return failure(result.wasInterrupted());
+}
+
+} // namespace deplo::tile

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options and fixtures: `pytest --device host|cuda`."""
+
+import pytest
+
+from deplo import library
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--device", choices=("host", "cuda"), default="host", help="where numeric tests run"
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "cuda: of streams and graphs; runs with --device cuda only")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--device") != "cuda":
+        dropped = [item for item in items if item.get_closest_marker("cuda")]
+        items[:] = [item for item in items if item not in dropped]
+        config.hook.pytest_deselected(items=dropped)
+
+
+@pytest.fixture(scope="session")
+def compiler():
+    """Present in tests that need libDeploC; they skip only where it isn't built."""
+    if library.find(library.COMPILER) is None:
+        pytest.skip("libDeploC is not built")
+
+
+@pytest.fixture(scope="session")
+def device(request, compiler):
+    """ "host" or "cuda", as the command line says."""
+    return request.config.getoption("--device")
+
+
+@pytest.fixture(scope="session")
+def torch_device(device):
+    return "cpu" if device == "host" else "cuda"

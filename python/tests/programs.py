@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random pointwise and reduction programs with the value each should have.
+
+program = from_seed(7)                 # repeatable
+@given(programs())                     # or by hypothesis, which shrinks
+def test(program): ...
+
+program.source                         # Python text
+program.function(*program.inputs)      # what to compile
+program.check(results)                 # against float64, within proven bounds
+"""
+
+import linecache
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+import tracking as t
+from hypothesis import strategies as st
+from tracking import Tracked, lipschitz, rounded
+
+SIZES = (1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 64, 97)
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+EPS = 0.125
+
+# name -> (Python text, rule); "limit" is the largest |x| to apply it to.
+UNARY: dict[str, tuple[str, Callable, float]] = {
+    "neg": ("-{}", lipschitz(torch.neg, 1, 0), 1e4),
+    "abs": ("torch.abs({})", lipschitz(torch.abs, 1, 0), 1e4),
+    "relu": ("torch.relu({})", lipschitz(torch.relu, 1, 0), 1e4),
+    "exp": ("torch.exp({})", t.exp, 4),
+    "sin": ("torch.sin({})", lipschitz(torch.sin, 1, 4), 100),
+    "cos": ("torch.cos({})", lipschitz(torch.cos, 1, 4), 100),
+    "tanh": ("torch.tanh({})", lipschitz(torch.tanh, 1, 6), 1e4),
+    "erf": ("torch.erf({})", lipschitz(torch.erf, 1.13, 6), 1e4),
+    "sigmoid": ("torch.sigmoid({})", lipschitz(torch.sigmoid, 0.25, 8), 80),
+    "silu": ("F.silu({})", lipschitz(t.silu, 1.1, 8), 80),
+    "gelu": ("F.gelu({})", t.cancelling(t.gelu, 1.13, 8), 1e4),
+    "gelu_tanh": ("F.gelu({}, approximate='tanh')", t.cancelling(t.gelu_tanh, 1.13, 12), 1e3),
+    "square": ("{0} * {0}", lambda x: t.mul(x, x), 50),
+    "clamp": ("torch.clamp({}, -1.0, 2.0)", lipschitz(lambda x: x.clamp(-1, 2), 1, 0), 1e4),
+    "scale": ("{} * 0.75", lipschitz(lambda x: x * 0.75, 0.75, 1), 1e4),
+    "shift": ("{} + 0.5", lipschitz(lambda x: x + 0.5, 1, 1), 1e4),
+}
+# Applied to |x| + 1.
+POSITIVE: dict[str, tuple[str, Callable]] = {
+    "log": ("torch.log({})", t.log_from_1),
+    "sqrt": ("torch.sqrt({})", t.power(0.5)),
+    "rsqrt": ("torch.rsqrt({})", t.power(-0.5)),
+    "reciprocal": ("torch.reciprocal({})", t.power(-1)),
+    "pow": ("{} ** 1.5", t.power(1.5)),
+}
+BINARY: dict[str, tuple[str, Callable]] = {
+    "add": ("{} + {}", t.add),
+    "sub": ("{} - {}", t.sub),
+    "mul": ("{} * {}", t.mul),
+    "maximum": ("torch.maximum({}, {})", t.selecting(torch.maximum)),
+    "minimum": ("torch.minimum({}, {})", t.selecting(torch.minimum)),
+}
+AXIS: dict[str, tuple[str, Callable]] = {
+    "sum": ("{}.sum({}, keepdim=True)", lambda x, a: t.summed(x, a, mean=False)),
+    "mean": ("{}.mean({}, keepdim=True)", lambda x, a: t.summed(x, a, mean=True)),
+    "amax": ("{}.amax({}, keepdim=True)", t.extreme(torch.amax)),
+    "amin": ("{}.amin({}, keepdim=True)", t.extreme(torch.amin)),
+    "var": ("{}.var({}, correction=0, keepdim=True)", t.variance),
+    "softmax": ("F.softmax({}, {})", t.softmax),
+    "log_softmax": ("F.log_softmax({}, {})", t.log_softmax),
+}
+LAST: dict[str, tuple[str, bool]] = {
+    "rms_norm": (f"F.rms_norm({{0}}, {{0}}.shape[-1:], eps={EPS})", False),
+    "layer_norm": (f"F.layer_norm({{0}}, {{0}}.shape[-1:], eps={EPS})", True),
+}
+
+
+@dataclass
+class Program:
+    """Attributes:
+    source: of `function`, named `program`.
+    wanted: value and error bound of each result.
+    """
+
+    source: str
+    function: Callable
+    inputs: list[torch.Tensor]
+    wanted: list[Tracked]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in self.inputs)
+        return f"inputs {shapes}\n{self.source}"
+
+    def check(self, results: Sequence[torch.Tensor]) -> None:
+        """Asserts that every element lies within its bound."""
+        assert len(results) == len(self.wanted)
+        for i, (got, want) in enumerate(zip(results, self.wanted, strict=True)):
+            assert got.shape == want.value.shape and got.dtype == self.inputs[0].dtype
+            excess = (got.detach().cpu().double() - want.value).abs() - want.error
+            worst = excess.max().item() if excess.numel() else 0.0
+            assert worst <= 0, f"result {i} is {worst:.3g} beyond its bound\n{self!r}"
+
+
+@dataclass
+class _Writer:
+    """Builds a program step by step; `choose(n)` gives a number below n."""
+
+    choose: Callable[[int], int]
+    dtype: torch.dtype
+    lines: list[str] = field(default_factory=list)
+    pool: list[tuple[str, Tracked]] = field(default_factory=list)
+
+    def pick(self, options: Sequence):
+        return options[self.choose(len(options))]
+
+    def put(self, text: str, value: Tracked, exact: bool = False) -> tuple[str, Tracked]:
+        """A new statement, its result rounded to the program's dtype."""
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"    {name} = {text}")
+        entry = (name, value if exact else rounded(value, self.dtype))
+        self.pool.append(entry)
+        return entry
+
+    def operand(self, limit: float = 1e4) -> tuple[str, Tracked]:
+        """A value so far; one above the limit is squashed by tanh first."""
+        name, value = self.pick(self.pool)
+        if value.largest <= limit:
+            return name, value
+        return self.put(f"torch.tanh({name})", UNARY["tanh"][1](value))
+
+    def step(self) -> None:
+        kinds = (self.unary, self.binary, self.along_axis, self.positive, self.last_axis, self.view)
+        self.pick((*kinds[:3], *kinds[:3], *kinds[3:]))()
+
+    def unary(self) -> None:
+        text, rule, limit = UNARY[self.pick(sorted(UNARY))]
+        name, value = self.operand(limit)
+        self.put(text.format(name), rule(value))
+
+    def positive(self) -> None:
+        text, rule = POSITIVE[self.pick(sorted(POSITIVE))]
+        name, value = self.operand(50)
+        name, value = self.put(f"torch.abs({name}) + 1.0", t.add(_abs(value), _ones(value)))
+        self.put(text.format(name), rule(value))
+
+    def binary(self) -> None:
+        op = self.pick((*sorted(BINARY), "div"))
+        (a, x), (b, y) = self.operand(50), self.operand(50)
+        if not _broadcast(x, y):
+            b, y = a, x
+        if op == "div":
+            b, y = self.put(f"torch.abs({b}) + 1.0", t.add(_abs(y), _ones(y)))
+            self.put(f"{a} / {b}", t.div(x, y))
+            return
+        text, rule = BINARY[op]
+        self.put(text.format(a, b), rule(x, y))
+
+    def along_axis(self) -> None:
+        text, rule = AXIS[self.pick(sorted(AXIS))]
+        name, value = self.operand(10)
+        axis = self.choose(value.value.dim())
+        self.put(text.format(name, axis), rule(value, axis))
+
+    def last_axis(self) -> None:
+        text, center = LAST[self.pick(sorted(LAST))]
+        name, value = self.operand(10)
+        self.put(text.format(name), t.normalized(value, value.value.dim() - 1, EPS, center))
+
+    def view(self) -> None:
+        name, value = self.operand()
+        rows, columns = value.value.shape
+        text = self.pick(
+            (
+                f"{name}.t()",
+                f"{name}[:, ::2]",
+                f"{name}[{rows // 2}:]",
+                f"{name}.reshape({columns}, -1)",
+            )
+        )
+        places = {name: value.value}, {name: value.error}
+        self.put(text, Tracked(*(eval(text, place) for place in places)), exact=True)
+
+
+def _abs(x: Tracked) -> Tracked:
+    return Tracked(x.value.abs(), x.error)
+
+
+def _ones(x: Tracked) -> Tracked:
+    return Tracked.exact(torch.ones_like(x.value))
+
+
+def _broadcast(x: Tracked, y: Tracked) -> bool:
+    pairs = zip(x.value.shape, y.value.shape, strict=True)
+    return all(a == b or 1 in (a, b) for a, b in pairs)
+
+
+def write_program(
+    choose: Callable[[int], int], dtypes: Sequence[torch.dtype], steps: int
+) -> Program:
+    """A program of at most about `steps` steps; `choose(n)` makes every choice."""
+    writer = _Writer(choose, writer_dtype := dtypes[choose(len(dtypes))])
+    rows, columns = writer.pick(SIZES), writer.pick(SIZES)
+    generator = torch.Generator().manual_seed(choose(2**16))
+    shapes = [(rows, columns), (rows, columns), (1, columns), (rows, 1)][: 1 + choose(4)]
+    inputs = [torch.randn(shape, generator=generator).to(writer_dtype) for shape in shapes]
+    names = [f"x{i}" for i in range(len(inputs))]
+    writer.pool = [(name, Tracked.exact(x)) for name, x in zip(names, inputs, strict=True)]
+    for _ in range(1 + choose(steps)):
+        writer.step()
+    results = writer.pool[len(inputs) :][-1 - choose(3) :]
+    returned = ", ".join(name for name, _ in results)
+    source = "\n".join(
+        [f"def program({', '.join(names)}):", *writer.lines, f"    return ({returned},)", ""]
+    )
+    return Program(source, _define(source), inputs, [value for _, value in results])
+
+
+def _define(source: str) -> Callable:
+    file = f"program_{abs(hash(source))}.py"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    scope = {"torch": torch, "F": F}
+    exec(compile(source, file, "exec"), scope)
+    return scope["program"]  # type: ignore[return-value]
+
+
+def from_seed(seed: int, dtypes: Sequence[torch.dtype] = DTYPES, steps: int = 10) -> Program:
+    """The program of a seed, always the same."""
+    return write_program(random.Random(seed).randrange, dtypes, steps)
+
+
+@st.composite
+def programs(draw, dtypes: Sequence[torch.dtype] = DTYPES, steps: int = 10) -> Program:
+    """Programs as a hypothesis strategy; shrinks to few steps and small choices."""
+    return write_program(lambda n: draw(st.integers(0, n - 1)), dtypes, steps)

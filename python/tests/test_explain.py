@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tables of `--explain` and `show-targets`."""
+
+import pytest
+
+from deplo.explain import count, explain_text, targets_text
+
+KERNEL = {
+    "name": "rms_norm_2048",
+    "bytes_read": 270336,
+    "bytes_written": 262144,
+    "flops": 262208,
+    "intensity": 0.4924,
+    "bound": "memory",
+    "roofline_us": 0.1109,
+    "schedule": "warps = 8, vector = 4",
+    "schedule_reason": "one row a block",
+    "grid": [32, 1, 1],
+    "block": [256, 1, 1],
+    "registers": 24,
+    "shared_bytes": 32,
+    "spill_bytes": 0,
+    "occupancy": 1.0,
+    "blocks_per_sm": 8,
+}
+
+
+def rows(text):
+    cells = (line.split("|") for line in text.splitlines() if line.startswith("|"))
+    return {cell[1].strip(): cell[2].strip() for cell in cells}
+
+
+def test_every_fact_is_there():
+    text = explain_text({"kernels": [KERNEL], "timings_ms": {"tile": 1.5}})
+    assert "kernel rms_norm_2048" in text
+    facts = rows(text)
+    assert facts["bytes read"] == "270.3 kB"
+    assert facts["operations"] == "262.2 k"
+    assert facts["intensity"] == "0.492 operations a byte"
+    assert facts["bound by"] == "memory"
+    assert facts["roofline"] == "0.111 us"
+    assert facts["schedule"] == "warps = 8, vector = 4"
+    assert facts["because"] == "one row a block"
+    assert facts["grid"] == "32 x 1 x 1"
+    assert facts["registers a thread"] == "24"
+    assert facts["spilled"] == "0 B"
+    assert facts["shared memory a block"] == "32 B"
+    assert facts["occupancy"] == "100%"
+    assert facts["tile"] == "1.50"
+
+
+def test_unknown_facts_are_dashes():
+    facts = rows(
+        explain_text(
+            {"kernels": [{**KERNEL, "registers": None, "occupancy": None, "grid": [None, 1, 1]}]}
+        )
+    )
+    assert facts["registers a thread"] == "-" and facts["occupancy"] == "-"
+    assert facts["grid"] == "-"
+
+
+def test_nothing_to_explain():
+    assert explain_text({}) == ""
+
+
+@pytest.mark.parametrize(
+    "value,text",
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (1536, "1.536 kB"),
+        (2.5e6, "2.5 MB"),
+        (3e15, "3000 TB"),
+        (None, "-"),
+    ],
+)
+def test_counts(value, text):
+    assert count(value, "B") == text
+
+
+def test_targets_show_the_columns_that_all_have():
+    text = targets_text([{"chip": "sm_90a", "sms": 132}, {"chip": "sm_80", "sms": 108, "x": 1}])
+    lines = text.splitlines()
+    assert "| chip" in lines[2] and "sms" in lines[2] and "x" not in lines[2].split("|")
+    assert "132" in text and "sm_80" in text
+    assert targets_text([]) == "no targets"

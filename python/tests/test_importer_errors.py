@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the importer refuses, and what it says."""
+
+import inspect
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import deplo
+from deplo.importer import import_program
+from deplo.importer.registry import HANDLERS
+from deplo.importer.unsupported import NEAREST, nearest, python_name
+
+X = torch.ones(2, 3)
+
+
+def message(function, *inputs):
+    with pytest.raises(deplo.Error) as caught:
+        import_program(function, inputs or (X,))
+    text = str(caught.value)
+    assert "\n" not in text and "Traceback" not in text
+    return text
+
+
+def test_unsupported_operator_has_name_line_count_and_nearest_form():
+    line = inspect.currentframe().f_lineno + 1
+    text = message(lambda x: torch.cumsum(x, 0) + torch.cumsum(x, 1))
+    assert "aten.cumsum.default at " in text
+    assert re.search(rf"test_importer_errors\.py:{line}:\d+", text)
+    assert "(2 times)" in text
+    assert "nearest supported: aten.sum" in text
+
+
+def test_all_problems_are_reported_at_once():
+    text = message(lambda x: torch.sort(x)[0] + torch.floor(x) + (x @ x.t()).sum() + x.max(0)[1])
+    for part in ("4 things", "aten.sort", "aten.floor", "aten.mm", "its indices are used"):
+        assert part in text
+
+
+def test_consequences_of_a_problem_are_not_reported():
+    text = message(lambda x: (torch.floor(x) + 1).sum() * 2)
+    assert "one thing" in text and "aten.floor" in text
+
+
+def test_comparison_names_the_supported_way():
+    assert "torch.clamp or torch.relu" in message(lambda x: torch.where(x > 0, x, -x))
+
+
+def test_dropout_in_training():
+    text = message(nn.Dropout(0.5))
+    assert "call .eval()" in text
+    assert import_program(nn.Sequential(nn.Dropout(0.5), nn.ReLU()).eval(), (X,))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "int32", "bool", "complex64"])
+def test_unsupported_input_dtype(dtype):
+    text = message(lambda data: data + data, torch.ones(3, dtype=getattr(torch, dtype)))
+    assert f"input 'data' has dtype {dtype}: supported are f32, f16, bf16" in text
+
+
+def test_unsupported_dtype_of_a_cast():
+    text = message(lambda x: x.double() + 1)
+    assert "aten._to_copy.default with a result of dtype float64 at" in text
+    assert "supported are f32, f16, bf16" in text
+
+
+def test_unsupported_dtype_of_a_parameter():
+    norm = nn.RMSNorm(3).double()
+    assert "tensor 'norm.weight' has dtype float64" in message(lambda x: norm(x.double()))
+
+
+def test_input_changed_in_place():
+    text = message(lambda data: data.add_(1))
+    assert "input 'data' changed in place: clone it first" in text
+
+
+def test_in_place_on_a_new_tensor_is_fine():
+    def function(x):
+        y = x + 1
+        y *= 2
+        return y
+
+    assert "graph.mul" in import_program(function, (X,)).text
+
+
+def test_buffer_changed_in_place():
+    assert "buffer 'running_mean' changed in place" in message(nn.BatchNorm1d(3))
+
+
+def test_rounding_division():
+    text = message(lambda x: torch.div(x, 2, rounding_mode="floor"))
+    assert "rounding_mode='floor'; write x / y without rounding" in text
+
+
+def test_function_that_raises():
+    line = inspect.currentframe().f_lineno + 1
+    text = message(lambda x: x.view(7))
+    assert f":{line}:" in text and "RuntimeError" in text and "shape '[7]' is invalid" in text
+
+
+def test_data_dependent_branch():
+    text = message(lambda x: x + 1 if x.sum() > 0 else x)
+    assert "aten.gt" in text or "DataDependent" in text or "data-dependent" in text.lower()
+
+
+def test_nothing_computed():
+    assert "computes nothing" in message(lambda x: x)
+
+
+def test_input_that_is_no_tensor():
+    text = message(lambda x, n: x * n, X, 3)
+    assert "example input 1 is a int" in text and "functools.partial" in text
+
+
+def test_output_that_is_no_tensor_is_kept():
+    program = import_program(lambda x: (x + 1, 7), (X,))
+    assert program.outputs.rebuild([], ["A"]) == ("A", 7)
+
+
+def test_nearest_form_falls_back_to_similar_names():
+    assert nearest(torch.ops.aten.sigmoid_backward.default).startswith("nearest supported: aten.")
+    assert "no supported operator" in nearest(torch.ops.aten.bucketize.Tensor)
+
+
+def test_curated_forms_are_for_operators_that_have_no_handler():
+    """An entry for a supported operator would be stale (max, min: their other forms)."""
+    handled = {python_name(target).split(".")[1] for target in HANDLERS}
+    assert handled & set(NEAREST) <= {"max", "min"}
+
+
+def test_every_curated_python_form_is_supported():
+    forms = {
+        lambda x: torch.clamp(x, min=0) + 0.1 * torch.clamp(x, max=0),
+        lambda x: torch.log(1 + x),
+        lambda x: torch.exp(x) - 1,
+        lambda x: (torch.exp(x) + torch.exp(-x)) / 2,
+        lambda x: (x.unsqueeze(-1) * torch.ones(3, 4)).sum(-2),
+        lambda x: F.silu(x) + F.gelu(x),
+    }
+    for form in forms:
+        assert import_program(form, (X,)).text

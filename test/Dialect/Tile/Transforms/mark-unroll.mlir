@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// RUN: deplo-opt %s --deplo-mark-unroll --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --deplo-mark-unroll --split-input-file --remark-format=emitRemark --remarks-filter=deplo-mark-unroll -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --deplo-mark-unroll=unroll=8 --split-input-file | FileCheck %s --check-prefix=EIGHT
+
+// The factor divides the trip count: 4 of 12 iterations, and 3 of 9.
+
+// CHECK-LABEL: tile.kernel @divides
+// CHECK:         scf.for
+// CHECK:         } {tile.unroll = 4 : i64}
+// CHECK:         scf.for
+// CHECK:         } {tile.unroll = 3 : i64}
+// REMARK: [Passed] MarkUnroll | Category:deplo-mark-unroll | Function=divides | Remark="4 of 12 iterations at once"
+// REMARK: [Passed] MarkUnroll | Category:deplo-mark-unroll | Function=divides | Remark="3 of 9 iterations at once"
+
+// EIGHT-LABEL: tile.kernel @divides
+// EIGHT:         } {tile.unroll = 6 : i64}
+// EIGHT:         } {tile.unroll = 3 : i64}
+tile.kernel @divides(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 step 1 grid) warps(1) attributes {schedule = #tile.schedule<block = [], warps = 1, vector = 1, unroll = 4>} {
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %c2304 = arith.constant 2304 : index
+  %c3072 = arith.constant 3072 : index
+  scf.for %k = %c0 to %c3072 step %c256 {
+    %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32>
+    tile.store %a, %y[%k] : tensor<256xf32>, memref<3072xf32>
+  }
+  scf.for %k = %c0 to %c2304 step %c256 {
+    %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32>
+    tile.store %a, %y[%k] : tensor<256xf32>, memref<3072xf32>
+  }
+}
+
+// -----
+
+// A body of 3 times 512 elements in a thread fills the instruction cache by
+// itself.
+
+// CHECK-LABEL: tile.kernel @large_body
+// CHECK-NOT:     tile.unroll
+// EIGHT-LABEL: tile.kernel @large_body
+// EIGHT-NOT:     tile.unroll
+#layout = #tile.layout<[16384], register = [[32], [64], [128], [256], [512], [1024], [2048], [4096], [8192]], lane = [[1], [2], [4], [8], [16]], warp = []>
+tile.kernel @large_body(%x: memref<65536xf32>, %y: memref<65536xf32>) axes(%i = 1 step 1 grid) warps(1) {
+  %c0 = arith.constant 0 : index
+  %c16384 = arith.constant 16384 : index
+  %c65536 = arith.constant 65536 : index
+  scf.for %k = %c0 to %c65536 step %c16384 {
+    %a = tile.load %x[%k] : memref<65536xf32> -> tensor<16384xf32, #layout>
+    %b = arith.addf %a, %a : tensor<16384xf32, #layout>
+    tile.store %b, %y[%k] : tensor<16384xf32, #layout>, memref<65536xf32>
+  }
+}
+
+// -----
+
+// REMARK: [Missed] {{.*}} Function=no_loop | Remark="the kernel has no loop"
+tile.kernel @no_loop(%x: memref<32xf32>, %y: memref<32xf32>) axes(%i = 32 tile) warps(1) {
+  %a = tile.load %x[%i] : memref<32xf32> -> tensor<32xf32>
+  tile.store %a, %y[%i] : tensor<32xf32>, memref<32xf32>
+}
