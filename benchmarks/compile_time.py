@@ -19,16 +19,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).resolve().parent
-_PYTHON = _HERE.parent / "python"
-sys.path[:0] = [str(_HERE), str(_PYTHON)]
-
 from deplo.compilation import Options, compile_ir
 from deplo.errors import Error
 
 # The process that takes the cold time; IR on its standard input.
 _COLD = """
-import json, sys, time
+import sys, time
 from deplo.compilation import Options, compile_ir, version
 text = sys.stdin.read()
 version()
@@ -39,11 +35,8 @@ print((time.perf_counter() - begin) * 1e3)
 
 
 def cold_ms(text: str, target: str) -> float:
-    environment = {**os.environ, "PYTHONPATH": str(_PYTHON)}
     command = [sys.executable, "-c", _COLD, target]
-    process = subprocess.run(
-        command, input=text, env=environment, check=True, capture_output=True, text=True
-    )
+    process = subprocess.run(command, input=text, check=True, capture_output=True, text=True)
     return float(process.stdout)
 
 
@@ -63,6 +56,7 @@ def warm_ms(text: str, target: str, rounds: int) -> tuple[float, dict[str, float
 
 def time_case(case: Any, dtype: str, target: str, rounds: int) -> dict[str, Any]:
     import torch
+
     from deplo.importer import import_program
     from harness.cases import DTYPES
 
@@ -100,18 +94,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", default="sm_90a")
     parser.add_argument("--filter", default="", metavar="REGEX")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--out", type=Path, help="file; default benchmarks/results, and with --filter nowhere")
+    parser.add_argument(
+        "--out", type=Path, help="file; default benchmarks/results, and with --filter nowhere"
+    )
     options = parser.parse_args(arguments)
     cases = load_suite(options.suite, options.filter)
     if not cases:
         print(f"error: no case of {options.suite} matches {options.filter}", file=sys.stderr)
         return 2
-    # One core, for the compiler and for the processes started here.
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-
     rows = []
-    for case in cases:
-        rows.append(_rounded(time_case(case, options.dtype, options.target, options.rounds)))
+    allowed = os.sched_getaffinity(0)
+    # One core, for the compiler and for the processes started here.
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        for case in cases:
+            rows.append(_rounded(time_case(case, options.dtype, options.target, options.rounds)))
+    finally:
+        os.sched_setaffinity(0, allowed)
     timed = [row for row in rows if row["status"] == "ok"]
     cells = [
         (
@@ -134,7 +133,8 @@ def main(arguments: list[str] | None = None) -> int:
         median = statistics.median(row["warm_ms_per_kernel"] for row in timed)
         print(
             f"a kernel up to PTX, warm: median {median:.1f} ms, "
-            f"worst {worst['warm_ms_per_kernel']:.1f} ms ({worst['case']}), on {environment.processor()}"
+            f"worst {worst['warm_ms_per_kernel']:.1f} ms ({worst['case']}), "
+            f"on {environment.processor()}"
         )
     path = options.out
     if path is None and not options.filter:

@@ -6,9 +6,6 @@ import argparse
 import sys
 from pathlib import Path
 
-_HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(_HERE))
-
 from harness.results import Results, geomean
 
 _SERIES = (("eager", "PyTorch eager", "#4878a8"), ("compile", "torch.compile", "#d8843c"))
@@ -54,7 +51,9 @@ def draw(results: Results, path: Path) -> None:
     speed.set_xlabel("times faster (right of the line: deplo wins)")
     speed.set_yticks(list(places), [row.case for row in rows], fontsize=8)
     speed.invert_yaxis()
-    speed.legend(loc="upper left", bbox_to_anchor=(0.0, -0.6 / height), ncols=2, frameon=False, fontsize=8)
+    speed.legend(
+        loc="upper left", bbox_to_anchor=(0.0, -0.6 / height), ncols=2, frameon=False, fontsize=8
+    )
     shares = [100 * (row.copy_share(results.copy_gbps) or 0.0) for row in rows]
     bandwidth.barh(list(places), shares, height=0.6, color="#6a9a5b")
     bandwidth.axvline(100.0, color="black", linewidth=0.8)

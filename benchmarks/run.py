@@ -15,9 +15,6 @@ from pathlib import Path
 
 import torch
 
-_HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(_HERE), str(_HERE.parent / "python")]
-
 from harness import environment, results
 from harness.cases import DTYPES, Case, load_suite, suites
 from harness.measure import copy_gbps
@@ -30,7 +27,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--suite", choices=suites(), required=True)
     parser.add_argument("--dtype", choices=list(DTYPES), default="f32")
     parser.add_argument("--device", choices=("cuda", "host"), default="cuda")
-    parser.add_argument("--filter", default="", metavar="REGEX", help="only cases whose name holds it")
+    parser.add_argument(
+        "--filter", default="", metavar="REGEX", help="only cases whose name holds it"
+    )
     parser.add_argument(
         "--out",
         type=Path,

@@ -14,15 +14,15 @@ import sys
 import zlib
 from pathlib import Path
 
-_HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(_HERE), str(_HERE.parent / "python")]
-
 from deplo.errors import Error
 
 
-def compile_suite(suite: str, dtype: str, pattern: str, target: str, device: str, folder: Path) -> int:
+def compile_suite(
+    suite: str, dtype: str, pattern: str, target: str, device: str, folder: Path
+) -> int:
     """Writes a package for each case that compiles; returns their number."""
     import torch
+
     from deplo.compilation import Options, compile_ir
     from deplo.importer import import_program
     from harness.cases import DTYPES, load_suite

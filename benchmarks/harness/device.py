@@ -19,6 +19,8 @@ _SIGNATURES = {
     "deploStreamSynchronize": [_HANDLE, _HANDLE],
 }
 
+_BITS = {"f32": numpy.float32, "f16": numpy.float16, "bf16": numpy.uint16}
+
 
 class Device:
     """A device by name: "cuda", "host"."""
@@ -76,7 +78,7 @@ def random_bits(buffer: Buffer, seed: int) -> numpy.ndarray:
 
 
 def empty_bits(buffer: Buffer) -> numpy.ndarray:
-    return numpy.empty(extent(buffer), {"f32": numpy.float32, "f16": numpy.float16, "bf16": numpy.uint16}[buffer.dtype])
+    return numpy.empty(extent(buffer), _BITS[buffer.dtype])
 
 
 def has_nan(array: numpy.ndarray) -> bool:

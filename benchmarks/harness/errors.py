@@ -21,16 +21,15 @@ def relative_error(got: torch.Tensor, want: torch.Tensor) -> float:
     if got.shape != want.shape:
         return math.inf
     finite = torch.isfinite(want)
-    if bool(finite.all()):
-        if not bool(torch.isfinite(got).all()):
-            return math.inf
-    else:
-        special = ~finite
-        if not torch.equal(got[special].double().nan_to_num(nan=0.5), want[special].nan_to_num(nan=0.5)):
+    if not torch.equal(torch.isfinite(got), finite):
+        return math.inf
+    if not torch.equal(torch.isnan(got), torch.isnan(want)):
+        return math.inf
+    if not bool(finite.all()):
+        infinite = torch.isinf(want)
+        if not torch.equal(got[infinite].double(), want[infinite]):
             return math.inf
         got, want = got[finite], want[finite]
-        if not bool(torch.isfinite(got).all()):
-            return math.inf
     if want.numel() == 0:
         return 0.0
     difference = (got.double() - want).abs_().max().item()

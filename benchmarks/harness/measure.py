@@ -51,7 +51,9 @@ def measure(
     return _measure_host(contenders, inputs)
 
 
-def _rounds(samplers: Mapping[Any, Callable[[], float]], estimate_us: float) -> dict[Any, list[float]]:
+def _rounds(
+    samplers: Mapping[Any, Callable[[], float]], estimate_us: float
+) -> dict[Any, list[float]]:
     """Samples of all samplers, taken in turn; each round starts with another one."""
     for sample in samplers.values():
         sample()
@@ -189,10 +191,11 @@ def _measure_cuda(
 
 def copy_gbps(device: str) -> float:
     """The bandwidth of a large copy in GB/s, counting bytes read and bytes written."""
-    size = 1 << (31 if device == "cuda" else 28)
     if device == "cuda":
-        size = min(size, torch.cuda.mem_get_info()[0] // 8)
-    source = torch.randn(size // 4, device=device)
+        size = min(1 << 31, torch.cuda.mem_get_info()[0] // 8)
+        source = torch.randn(size // 4, device="cuda")
+    else:
+        source = torch.randn(1 << 26)
     target = torch.empty_like(source)
 
     def contender(sets: Sequence[Sequence[torch.Tensor]]) -> list[Call]:

@@ -153,7 +153,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-_HEAD = ("case", "deplo us", "cold", "eager us", "cold", "compile us", "x eager", "x compile", "of copy", "error", "eager's")
+_HEAD = tuple(
+    "case|deplo us|cold|eager us|cold|compile us|x eager|x compile|of copy|error|eager's".split("|")
+)
 
 
 def _table_row(row: Row, copy_gbps: float | None) -> tuple[str, ...]:
@@ -175,7 +177,8 @@ def _table_row(row: Row, copy_gbps: float | None) -> tuple[str, ...]:
 def table(results: Results) -> list[str]:
     """A line for each case that was timed, then one for each that was not, with its reason."""
     timed = [row for row in results.rows if row.deplo_us is not None]
-    lines = aligned([_HEAD, *(_table_row(row, results.copy_gbps) for row in timed)]) if timed else []
+    cells = [_table_row(row, results.copy_gbps) for row in timed]
+    lines = aligned([_HEAD, *cells]) if timed else []
     for row in results.rows:
         if row.status != "ok":
             lines.append(f"{row.case}: {row.status}")
@@ -186,24 +189,31 @@ def _share(values: list[float]) -> str:
     return f"{sum(value > 1 for value in values)} of {len(values)}"
 
 
+_SUMMARY_HEAD = tuple(
+    "family|cases|ok|x eager|faster|x compile|faster|x eager cold|of copy".split("|")
+)
+
+
 def summary(results: Results) -> list[str]:
     """Geometric means of speed-ups for each family and for all."""
     rows = results.rows
-    lines = [("family", "cases", "ok", "x eager", "faster", "x compile", "faster", "x eager cold", "of copy")]
+    lines = [_SUMMARY_HEAD]
     for family in [*dict.fromkeys(row.family for row in rows), "all"]:
         members = [row for row in rows if family in (row.family, "all")]
         ok = [row for row in members if row.status == "ok"]
         eager = [s for row in ok if (s := row.speedup("eager")) is not None]
         compiled = [s for row in ok if (s := row.speedup("compile")) is not None]
-        lines.append((
-            family,
-            str(len(members)),
-            str(len(ok)),
-            _cell(geomean(eager), ".2f"),
-            _share(eager),
-            _cell(geomean(compiled), ".2f"),
-            _share(compiled),
-            _cell(geomean(row.speedup("eager", cold=True) for row in ok), ".2f"),
-            _cell(geomean(row.copy_share(results.copy_gbps) for row in ok), ".0%"),
-        ))  # fmt: skip
+        lines.append(
+            (
+                family,
+                str(len(members)),
+                str(len(ok)),
+                _cell(geomean(eager), ".2f"),
+                _share(eager),
+                _cell(geomean(compiled), ".2f"),
+                _share(compiled),
+                _cell(geomean(row.speedup("eager", cold=True) for row in ok), ".2f"),
+                _cell(geomean(row.copy_share(results.copy_gbps) for row in ok), ".0%"),
+            )
+        )
     return aligned(lines)
