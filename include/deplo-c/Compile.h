@@ -52,6 +52,10 @@ DEPLO_C_EXPORT const void *deploCompilationPackage(const DeploCompilation *compi
 
 DEPLO_C_EXPORT void deploCompilationDestroy(DeploCompilation *compilation);
 
+/* Makes device "host", this machine's CPU, known to deploDeviceOpen(). May be
+ * called more than once. */
+DEPLO_C_EXPORT void deploRegisterHostDevice(void);
+
 /* A JSON array of the targets that are known by name, oldest first. */
 DEPLO_C_EXPORT const char *deploTargets(void);
 

@@ -27,6 +27,7 @@ namespace deplo {
 static constexpr double cycle = 0.6;
 static constexpr double memoryLatency = 700;
 static constexpr double shuffleLatency = 25 * cycle;
+static constexpr double shuffleIssue = 2 * cycle;
 static constexpr double arithmeticLatency = 4 * cycle;
 static constexpr double barrierLatency = 20 * cycle;
 /// What one more warp adds to an exchange between the warps of a block.
@@ -38,6 +39,7 @@ static constexpr int64_t schedulersPerMultiprocessor = 4;
 static constexpr double bandwidthBurst = 3;
 static constexpr int64_t maxAccessBytes = 16;
 static constexpr int64_t sectorBytes = 32;
+static constexpr int64_t lineBytes = 128;
 static constexpr int64_t lanes = 32;
 static constexpr int64_t maxElementsPerThread = 32;
 /// Addresses, loop counters and temporaries of one thread.
@@ -69,13 +71,21 @@ private:
   void consider(ScheduleChoice candidate, std::optional<ScheduleChoice> &best,
                 std::string &error) const;
   bool fits(ScheduleChoice &candidate, std::string &error) const;
+  /// Elements of a row that are on chip at once.
+  int64_t getRow(const ScheduleChoice &candidate) const {
+    return candidate.chunk ? candidate.chunk : getPaddedRow();
+  }
+  int64_t getResidentBlocks(const ScheduleChoice &candidate) const;
+  double getTraffic(const ScheduleChoice &candidate) const;
   void estimate(ScheduleChoice &candidate) const;
+  struct Sharing {
+    /// Lanes and warps that hold parts of one row.
+    int64_t rowLanes, rowWarps;
+    int64_t rowsPerThread;
+  };
+  Sharing getSharing(const ScheduleChoice &candidate) const;
   double estimateReduction(const ScheduleChoice &candidate) const;
   std::string explain(const ScheduleChoice &choice) const;
-
-  bool isSpread(const ScheduleAccess &access) const {
-    return access.strides[contiguous] != 0;
-  }
 
   const ScheduleFacts &facts;
   const TargetDescription &target;
@@ -182,17 +192,22 @@ std::vector<int64_t> Model::shapeBlock(int64_t elements) const {
 
 bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   int64_t threads = candidate.warps * lanes;
-  int64_t row = candidate.chunk ? candidate.chunk : getPaddedRow();
-  int64_t tile = row;
+  int64_t tile = getRow(candidate);
   for (int64_t size : candidate.block)
     tile *= size;
-  candidate.elementsPerThread = std::max<int64_t>(divideCeil(tile, threads), 1);
+  candidate.elementsPerThread =
+      std::max<int64_t>(divideCeil(tile, threads), std::min(tile, vector));
+  int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
+  candidate.unroll = pins.unroll       ? *pins.unroll
+                     : candidate.chunk ? std::max<int64_t>(4 / accesses, 1)
+                                       : 1;
 
   int64_t elementRegisters = 1;
   for (const ScheduleAccess &access : facts.accesses)
     elementRegisters = std::max(elementRegisters, access.elementBytes / 4);
-  // Chunked reductions carry one more tile, the running one.
-  int64_t tiles = facts.liveTiles + (candidate.chunk ? 1 : 0);
+  // Chunked reductions carry one more tile, the running one; unrolled loops
+  // load ahead.
+  int64_t tiles = facts.liveTiles + (candidate.chunk ? candidate.unroll : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters;
@@ -216,105 +231,134 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   return true;
 }
 
-/// From the last load of a row to the result of its last reduction.
-double Model::estimateReduction(const ScheduleChoice &candidate) const {
-  if (facts.dependentReductions == 0)
-    return 0;
-  // Threads that share a row: along the inner dimensions, what the contiguous
-  // axis leaves over.
-  int64_t threads = candidate.warps * lanes;
-  int64_t row = candidate.chunk ? candidate.chunk : getPaddedRow();
+/// How a block's threads are laid out over rows and along them: neighbours in
+/// memory go to a thread and then to lanes, warps to different rows first.
+Model::Sharing Model::getSharing(const ScheduleChoice &candidate) const {
+  int64_t row = getRow(candidate);
   int64_t rows = 1;
   for (int64_t size : candidate.block)
     rows *= size;
-  int64_t rowThreads =
-      contiguous < numAxes
-          ? std::max<int64_t>(threads / std::max<int64_t>(rows / vector, 1), 1)
-          : std::min(threads, std::max<int64_t>(row / vector, 1));
-  int64_t rowsPerThread = std::max<int64_t>(rows * rowThreads / threads, 1);
-  double inThread = candidate.elementsPerThread * arithmeticLatency;
-  int64_t rowLanes = std::min(rowThreads, lanes);
-  if (contiguous < numAxes)
-    rowLanes = std::max<int64_t>(
-        lanes / std::max<int64_t>(rows / vector, 1), 1);
-  double shuffles = llvm::Log2_64(rowLanes) * shuffleLatency;
-  double exchange = rowThreads > rowLanes
-                        ? 2 * (barrierLatency +
-                               candidate.warps * warpExchangeLatency)
-                        : 0;
-  return facts.dependentReductions *
-         (inThread + rowsPerThread * (shuffles + exchange) / 2 +
-          (shuffles + exchange) / 2);
+  Sharing sharing;
+  if (contiguous < numAxes) {
+    int64_t across = std::min(candidate.block[contiguous], vector);
+    sharing.rowLanes =
+        lanes / std::min(lanes, candidate.block[contiguous] / across);
+    rows /= across;
+  } else {
+    sharing.rowLanes = std::min(lanes, std::max<int64_t>(row / vector, 1));
+  }
+  int64_t lanesOnRows = lanes / sharing.rowLanes;
+  rows = std::max<int64_t>(rows / lanesOnRows, 1);
+  int64_t warpsOnRows = std::min(candidate.warps, rows);
+  sharing.rowWarps = candidate.warps / warpsOnRows;
+  sharing.rowsPerThread = rows / warpsOnRows;
+  return sharing;
 }
 
-void Model::estimate(ScheduleChoice &candidate) const {
-  int64_t threads = candidate.warps * lanes;
-  int64_t row = candidate.chunk ? candidate.chunk : getPaddedRow();
-  double rowElements = 1;
-  for (size_t dim = numAxes; dim < extents.size(); ++dim)
-    rowElements *= extents[dim];
-  double chunks = candidate.chunk ? std::ceil(rowElements / row) : 1;
+/// From the last load of a row to the result of its last reduction.
+double Model::estimateReduction(const ScheduleChoice &candidate) const {
+  Sharing sharing = getSharing(candidate);
+  double steps = llvm::Log2_64(sharing.rowLanes);
+  double latency = candidate.elementsPerThread * arithmeticLatency +
+                   steps * shuffleLatency +
+                   (sharing.rowsPerThread - 1) * steps * shuffleIssue;
+  if (sharing.rowWarps > 1)
+    latency +=
+        2 * (barrierLatency + candidate.warps * warpExchangeLatency) +
+        (sharing.rowsPerThread - 1) * sharing.rowWarps * shuffleIssue;
+  return facts.dependentReductions * latency;
+}
 
-  candidate.blocks = 1;
-  for (auto [extent, size] : llvm::zip(extents, candidate.block))
-    candidate.blocks *= divideCeil(extent, size);
+/// What runs of `run` contiguous bytes cost, compared with whole lines: the
+/// rest of their sectors, and of bursts that fetch several sectors.
+static double getTrafficFactor(double run) {
+  if (run < sectorBytes)
+    return 1.3 * sectorBytes / run;
+  return run < lineBytes ? 1 + 0.15 * std::log2(lineBytes / run) : 1;
+}
 
+/// The part of the memory bandwidth that is used, if blocks could use `ratio`
+/// times their share of it.
+static double getEfficiency(double ratio) {
+  return ratio / std::pow(1 + std::pow(ratio, 4), 0.25);
+}
+
+int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
   // Registers are handed out to a warp in units of 256.
-  int64_t registers = llvm::alignTo(candidate.registersPerThread, 8) * threads;
-  int64_t resident = std::min({target.blocksPerMultiprocessor,
-                               target.warpsPerMultiprocessor / candidate.warps,
-                               target.registersPerMultiprocessor / registers});
-  candidate.blocksPerMultiprocessor = std::max<int64_t>(resident, 1);
-  double busiest = divideCeil(candidate.blocks, target.multiprocessors);
-  resident = std::min<int64_t>(candidate.blocksPerMultiprocessor, busiest);
-  candidate.waves =
-      double(candidate.blocks) /
-      (target.multiprocessors * candidate.blocksPerMultiprocessor);
+  int64_t registers = llvm::alignTo(candidate.registersPerThread, 8) *
+                      candidate.warps * lanes;
+  return std::max<int64_t>(
+      std::min({target.blocksPerMultiprocessor,
+                target.warpsPerMultiprocessor / candidate.warps,
+                target.registersPerMultiprocessor / registers}),
+      1);
+}
 
-  // Traffic. A row in chunks is read once more by every later pass over it,
-  // mostly from L2; runs shorter than a sector waste the rest of it.
+/// Bytes that the kernel moves. A row in chunks is read again by every later
+/// pass over it, mostly from L2.
+double Model::getTraffic(const ScheduleChoice &candidate) const {
   double passes = candidate.chunk ? 1 + 0.5 * facts.dependentReductions : 1;
-  double traffic = 0, loadedPerElement = 0;
+  double traffic = 0;
   for (const ScheduleAccess &access : facts.accesses) {
-    double bytes = getBytes(access);
     double run = access.elementBytes;
     for (size_t dim = 0; dim < extents.size(); ++dim)
       if (access.strides[dim] == 1)
         run *= std::min<double>(extents[dim], dim < numAxes
                                                   ? candidate.block[dim]
-                                                  : row);
-    double waste = run < sectorBytes ? sectorBytes / run : 1;
-    traffic += bytes * waste * (access.isStore ? 1 : passes);
-    if (!access.isStore && isSpread(access))
-      loadedPerElement += access.elementBytes;
+                                                  : getRow(candidate));
+    traffic += getBytes(access) * getTrafficFactor(run) *
+               (access.isStore ? 1 : passes);
   }
-  double blockTraffic = traffic / candidate.blocks;
+  return traffic;
+}
 
+void Model::estimate(ScheduleChoice &candidate) const {
+  candidate.blocks = 1;
+  for (auto [extent, size] : llvm::zip(extents, candidate.block))
+    candidate.blocks *= divideCeil(extent, size);
+  candidate.blocksPerMultiprocessor = getResidentBlocks(candidate);
+  double busiest = divideCeil(candidate.blocks, target.multiprocessors);
+  double resident =
+      std::min<double>(candidate.blocksPerMultiprocessor, busiest);
+  candidate.waves =
+      double(candidate.blocks) /
+      (target.multiprocessors * candidate.blocksPerMultiprocessor);
+
+  // A block goes through its row in steps: loads that are in flight together,
+  // then what is computed from them.
+  double rowElements = 1;
+  for (size_t dim = numAxes; dim < extents.size(); ++dim)
+    rowElements *= extents[dim];
+  double chunks =
+      candidate.chunk ? std::ceil(rowElements / candidate.chunk) : 1;
+  double passes = candidate.chunk ? 1 + facts.dependentReductions : 1;
+  double steps = passes * std::ceil(chunks / candidate.unroll);
+  double instructions =
+      double(candidate.elementsPerThread) * (facts.instructions + 1) * chunks;
+  double compute =
+      instructions *
+      std::max(double(candidate.warps) / schedulersPerMultiprocessor, 1.0) *
+      cycle;
+  double reduction = estimateReduction(candidate);
+  double latency = steps * memoryLatency + compute + reduction;
+
+  double traffic = getTraffic(candidate);
+  double blockTraffic = traffic / candidate.blocks;
   double share = double(target.dramBytesPerSecond) / 1e9 /
                  target.multiprocessors; // bytes a nanosecond
-  double inFlight = double(resident) * threads * candidate.unroll *
-                    candidate.elementsPerThread * loadedPerElement;
-  double need = share * memoryLatency;
+  double transfer = blockTraffic / share;
   double memory = traffic / (share * target.multiprocessors);
-  if (candidate.waves > 1 || chunks > 1)
-    memory /= 1 - std::exp(-inFlight / need) + 1e-9;
-
-  double reduction = estimateReduction(candidate);
-  double loads = facts.inner.empty() ? 1 : (1 + facts.dependentReductions);
-  double latency = memoryLatency + reduction;
-  if (chunks > 1)
-    latency += loads * (chunks / candidate.unroll) * memoryLatency / 2;
-  double instructions = double(candidate.elementsPerThread) *
-                        (facts.instructions + 1) * chunks;
+  if (busiest > resident || steps > 1)
+    memory /= getEfficiency(resident * transfer / (transfer + latency));
+  double multiprocessor =
+      (busiest / resident - 1) * latency +
+      busiest * blockTraffic / (share * bandwidthBurst);
   double issue = busiest * candidate.warps * instructions /
                  schedulersPerMultiprocessor * cycle;
-  latency += instructions * std::max<double>(candidate.warps / 4.0, 1) * cycle;
-
-  double rounds = std::max(busiest / resident - 1, 0.0);
-  double multiprocessor =
-      rounds * latency + busiest * blockTraffic / (share * bandwidthBurst);
-  candidate.nanoseconds = target.launchNanoseconds + latency +
-                          std::max({memory, multiprocessor, issue}) +
+  // What doesn't limit still costs something.
+  double limit = std::max({memory, multiprocessor, issue});
+  candidate.nanoseconds = target.launchNanoseconds + latency + limit +
+                          (memory + multiprocessor + issue - limit) / 4 +
                           busiest * blockDispatch;
 
   candidate.bytesRead = candidate.bytesWritten = 0;
@@ -329,10 +373,6 @@ void Model::consider(ScheduleChoice candidate,
   candidate.vector = vector;
   if (!fits(candidate, error))
     return;
-  int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
-  candidate.unroll = pins.unroll      ? *pins.unroll
-                     : candidate.chunk ? std::max<int64_t>(4 / accesses, 1)
-                                       : 1;
   estimate(candidate);
   // A tie goes to fewer threads, which leave room for other work.
   if (!best || candidate.nanoseconds < best->nanoseconds * (1 - 1e-6))
@@ -347,6 +387,7 @@ std::optional<ScheduleChoice> Model::choose(std::string &error) {
   for (size_t axis = 0; axis < numAxes; ++axis)
     iterations *= PowerOf2Ceil(extents[axis]);
 
+  int64_t mostElements = std::max(maxElementsPerThread, vector);
   std::vector<int64_t> chunks;
   if (pins.chunk) {
     chunks.push_back(*pins.chunk >= paddedRow ? 0 : *pins.chunk);
@@ -373,11 +414,11 @@ std::optional<ScheduleChoice> Model::choose(std::string &error) {
         }
         int64_t elements = rows * row;
         bool isSmallest = rows == 1 && chunk == chunks.back();
-        bool isLargest = rows == iterations && chunk == 0;
+        bool isLargest = rows == iterations && chunk == chunks.front();
         // Idle threads, unless nothing is left to give them.
         if (elements < warps * lanes * vector && !isLargest)
           continue;
-        if (elements > warps * lanes * maxElementsPerThread && !isSmallest)
+        if (elements > warps * lanes * mostElements && !isSmallest)
           break;
         candidate.block = shapeBlock(rows);
         consider(candidate, best, error);
@@ -394,31 +435,29 @@ static std::string plural(int64_t count, llvm::StringRef noun) {
 }
 
 std::string Model::explain(const ScheduleChoice &choice) const {
-  std::string shape = llvm::join(
-      llvm::map_range(choice.block, [](int64_t n) { return std::to_string(n); }),
-      "x");
   std::string text;
-  int64_t rows = 1;
-  for (int64_t size : choice.block)
-    rows *= size;
   if (facts.inner.empty()) {
-    text = llvm::formatv("pointwise: {0} elements a block", shape);
+    text = llvm::join(llvm::map_range(
+                          choice.block,
+                          [](int64_t size) { return std::to_string(size); }),
+                      "x") +
+           " elements a block";
   } else {
-    int64_t row = 1;
+    int64_t rows = 1, row = 1;
+    for (int64_t size : choice.block)
+      rows *= size;
     for (size_t dim = numAxes; dim < extents.size(); ++dim)
       row *= extents[dim];
     text = llvm::formatv("{0} of {1} a block", plural(rows, "row"), row);
     if (choice.chunk)
-      text += llvm::formatv(" in chunks of {0}, as a row doesn't fit in "
-                            "registers",
-                            choice.chunk);
+      text += llvm::formatv(" in chunks of {0}", choice.chunk);
   }
-  text += llvm::formatv(
-      ", {0} with {1} a thread, {2} side by side; {3} on {4} multiprocessors",
-      plural(choice.warps, "warp"),
-      plural(choice.elementsPerThread, "element"), choice.vector,
-      plural(choice.blocks, "block"), target.multiprocessors);
-  return text;
+  return llvm::formatv("{0}, {1} with {2} a thread, {3} side by side; {4} on "
+                       "{5} multiprocessors",
+                       text, plural(choice.warps, "warp"),
+                       plural(choice.elementsPerThread, "element"),
+                       choice.vector, plural(choice.blocks, "block"),
+                       target.multiprocessors);
 }
 
 std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,

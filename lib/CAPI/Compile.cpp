@@ -4,9 +4,13 @@
 #include "deplo-c/Compile.h"
 
 #include "deplo/Compiler/Compiler.h"
+#include "deplo/Execution/HostDevice.h"
 #include "deplo/Target/TargetDescription.h"
 
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"
+
+#include <mutex>
 
 using namespace deplo;
 namespace json = llvm::json;
@@ -154,6 +158,11 @@ const void *deploCompilationPackage(const DeploCompilation *compilation, size_t 
 }
 
 void deploCompilationDestroy(DeploCompilation *compilation) { delete compilation; }
+
+void deploRegisterHostDevice(void) {
+  static std::once_flag registered;
+  std::call_once(registered, registerHostDevice);
+}
 
 const char *deploTargets(void) {
   static const std::string text = [] {

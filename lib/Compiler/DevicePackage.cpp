@@ -52,7 +52,7 @@ FailureOr<std::string> disassemble(gpu::BinaryOp binary) {
 }
 
 FailureOr<std::string> createDevicePackage(ModuleOp module, const CompileOptions &options) {
-  FailureOr<LaunchPlan> plan = extractLaunchPlan(module);
+  FailureOr<LaunchPlan> plan = extractLaunchPlan(module, options.alignment);
   if (failed(plan))
     return failure();
   runtime::Package package;
@@ -63,8 +63,6 @@ FailureOr<std::string> createDevicePackage(ModuleOp module, const CompileOptions
   manifest.target = options.target;
   manifest.inputs = plan->inputs;
   manifest.outputs = plan->outputs;
-  for (runtime::TensorInfo &input : manifest.inputs)
-    input.alignment = options.alignment;
   manifest.temps = plan->temps;
   manifest.arenaBytes = plan->arenaBytes;
 

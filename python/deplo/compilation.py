@@ -28,7 +28,7 @@ class Options:
         trace: record every step's IR.
         alignment: bytes that every input pointer is a multiple of.
         ptxas: assemble the PTX.
-        name: of the entry function.
+        name: of the package.
     """
 
     device: str = "cuda"
@@ -45,10 +45,10 @@ class Options:
 @dataclass
 class Compilation:
     """Attributes:
-    report: as docs/compile-report describes: "ir", "steps", "kernels", "timings_ms".
+    report: "ir", "steps", "kernels" and "timings_ms", as deplo-c/Compile.h says.
     package: bytes that the runtime loads, or None for another level.
     error: one paragraph where the compilation failed, else None. The report
-        then holds the steps up to the failure.
+        then holds the steps that are known.
     """
 
     report: dict[str, Any] = field(default_factory=dict)
@@ -120,7 +120,7 @@ def compile_ir(ir: str, options: Options) -> Compilation:
 
 
 def targets() -> list[dict[str, Any]]:
-    """Descriptions of the GPUs that the compiler knows, best first."""
+    """Descriptions of the GPUs that the compiler knows, oldest first; "chip" is the name."""
     return json.loads(_text(_functions().deploTargets()))
 
 

@@ -31,7 +31,7 @@ def default_target() -> str:
         return compilation.DEFAULT_TARGET
     major, minor = torch.cuda.get_device_capability()
     name = f"sm_{major}{minor}"
-    known = {target["name"] for target in compilation.targets()}
+    known = {target["chip"] for target in compilation.targets()}
     for candidate in (f"{name}a", name):
         if candidate in known:
             return candidate
@@ -60,6 +60,7 @@ def compile(
         schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
         passes: a textual pass pipeline in place of the default.
         ptxas: assemble for the target; False leaves it to the driver.
+        name: of the package.
         input_names, modules: see `import_program`.
 
     Returns:
@@ -73,9 +74,7 @@ def compile(
     device = device or default_device(example_inputs)
     if device.partition(":")[0] not in ("cuda", "host"):
         raise Error(f"there is no device '{device}'; use 'cuda', 'cuda:<n>' or 'host'")
-    program = import_program(
-        function, example_inputs, names=input_names, modules=modules, entry=name
-    )
+    program = import_program(function, example_inputs, names=input_names, modules=modules)
     options = Options(
         device=device.partition(":")[0],
         target=target or (default_target() if device != "host" else compilation.DEFAULT_TARGET),

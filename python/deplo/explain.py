@@ -45,8 +45,8 @@ def grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> T
     return table
 
 
-def _extent(sizes: Sequence[int] | None) -> str:
-    return " x ".join(str(size) for size in sizes) if sizes else "-"
+def _extent(sizes: Sequence[int | None] | None) -> str:
+    return " x ".join(str(size) for size in sizes) if sizes and None not in sizes else "-"
 
 
 def _plain(value: Any) -> str:

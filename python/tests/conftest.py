@@ -13,6 +13,17 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "cuda: of streams and graphs; runs with --device cuda only")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--device") != "cuda":
+        dropped = [item for item in items if item.get_closest_marker("cuda")]
+        items[:] = [item for item in items if item not in dropped]
+        config.hook.pytest_deselected(items=dropped)
+
+
 @pytest.fixture(scope="session")
 def compiler():
     """Present in tests that need libDeploC; they skip only where it isn't built."""

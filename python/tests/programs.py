@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random pointwise and reduction programs with the value each should have.
 
-    program = from_seed(7)                 # repeatable
-    @given(programs())                     # or by hypothesis, which shrinks
-    def test(program): ...
+program = from_seed(7)                 # repeatable
+@given(programs())                     # or by hypothesis, which shrinks
+def test(program): ...
 
-    program.source                         # Python text
-    program.function(*program.inputs)      # what to compile
-    program.check(results)                 # against float64, within proven bounds
+program.source                         # Python text
+program.function(*program.inputs)      # what to compile
+program.check(results)                 # against float64, within proven bounds
 """
 
 import linecache
@@ -70,8 +70,8 @@ AXIS: dict[str, tuple[str, Callable]] = {
     "log_softmax": ("F.log_softmax({}, {})", t.log_softmax),
 }
 LAST: dict[str, tuple[str, bool]] = {
-    "rms_norm": ("F.rms_norm({0}, {0}.shape[-1:], eps=%s)" % EPS, False),
-    "layer_norm": ("F.layer_norm({0}, {0}.shape[-1:], eps=%s)" % EPS, True),
+    "rms_norm": (f"F.rms_norm({{0}}, {{0}}.shape[-1:], eps={EPS})", False),
+    "layer_norm": (f"F.layer_norm({{0}}, {{0}}.shape[-1:], eps={EPS})", True),
 }
 
 
@@ -170,7 +170,12 @@ class _Writer:
         name, value = self.operand()
         rows, columns = value.value.shape
         text = self.pick(
-            (f"{name}.t()", f"{name}[:, ::2]", f"{name}[{rows // 2}:]", f"{name}.reshape({columns}, -1)")
+            (
+                f"{name}.t()",
+                f"{name}[:, ::2]",
+                f"{name}[{rows // 2}:]",
+                f"{name}.reshape({columns}, -1)",
+            )
         )
         places = {name: value.value}, {name: value.error}
         self.put(text, Tracked(*(eval(text, place) for place in places)), exact=True)
@@ -189,7 +194,9 @@ def _broadcast(x: Tracked, y: Tracked) -> bool:
     return all(a == b or 1 in (a, b) for a, b in pairs)
 
 
-def write_program(choose: Callable[[int], int], dtypes: Sequence[torch.dtype], steps: int) -> Program:
+def write_program(
+    choose: Callable[[int], int], dtypes: Sequence[torch.dtype], steps: int
+) -> Program:
     """A program of at most about `steps` steps; `choose(n)` makes every choice."""
     writer = _Writer(choose, writer_dtype := dtypes[choose(len(dtypes))])
     rows, columns = writer.pick(SIZES), writer.pick(SIZES)
@@ -202,7 +209,9 @@ def write_program(choose: Callable[[int], int], dtypes: Sequence[torch.dtype], s
         writer.step()
     results = writer.pool[len(inputs) :][-1 - choose(3) :]
     returned = ", ".join(name for name, _ in results)
-    source = "\n".join([f"def program({', '.join(names)}):", *writer.lines, f"    return ({returned},)", ""])
+    source = "\n".join(
+        [f"def program({', '.join(names)}):", *writer.lines, f"    return ({returned},)", ""]
+    )
     return Program(source, _define(source), inputs, [value for _, value in results])
 
 

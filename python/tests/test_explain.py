@@ -51,8 +51,13 @@ def test_every_fact_is_there():
 
 
 def test_unknown_facts_are_dashes():
-    facts = rows(explain_text({"kernels": [{**KERNEL, "registers": None, "occupancy": None}]}))
+    facts = rows(
+        explain_text(
+            {"kernels": [{**KERNEL, "registers": None, "occupancy": None, "grid": [None, 1, 1]}]}
+        )
+    )
     assert facts["registers a thread"] == "-" and facts["occupancy"] == "-"
+    assert facts["grid"] == "-"
 
 
 def test_nothing_to_explain():
@@ -76,8 +81,8 @@ def test_counts(value, text):
 
 
 def test_targets_show_the_columns_that_all_have():
-    text = targets_text([{"name": "sm_90a", "sms": 132}, {"name": "sm_80", "sms": 108, "x": 1}])
+    text = targets_text([{"chip": "sm_90a", "sms": 132}, {"chip": "sm_80", "sms": 108, "x": 1}])
     lines = text.splitlines()
-    assert "| name" in lines[2] and "sms" in lines[2] and "x" not in lines[2].split("|")
+    assert "| chip" in lines[2] and "sms" in lines[2] and "x" not in lines[2].split("|")
     assert "132" in text and "sm_80" in text
     assert targets_text([]) == "no targets"

@@ -48,10 +48,6 @@ def test_two_imports_give_the_same_text():
     assert first == second
 
 
-def test_entry_name():
-    assert "func.func @gate(" in import_text(lambda x: -x, X, entry="gate")
-
-
 def test_locations_give_line_and_column_of_the_innermost_call():
     def inner(x):
         return torch.exp(x) + torch.sin(x)

@@ -70,7 +70,9 @@ def exp(x: Tracked) -> Tracked:
 def log_from_1(x: Tracked) -> Tracked:
     """log of values that are 1 or more."""
     value = x.value.log()
-    return Tracked(value, x.error / (x.value - x.error).clamp_min(0.5) + 4 * F32 * (1 + value.abs()))
+    return Tracked(
+        value, x.error / (x.value - x.error).clamp_min(0.5) + 4 * F32 * (1 + value.abs())
+    )
 
 
 def power(exponent: float):

@@ -6,6 +6,49 @@
 
 include "mlir/Pass/PassBase.td"
 
+def GraphToLoopPass : Pass<"deplo-graph-to-loop", "::mlir::ModuleOp"> {
+  let summary = "fused groups become kernels of loops, the function their launch plan";
+  let description = [{
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+      %s = graph.fused @sum_8 (%a = %x : tensor<4x8xf32>) -> (tensor<4xf32>) {
+        %sum = graph.reduce add %a axes [1] : tensor<4x8xf32> -> tensor<4xf32>
+        graph.yield %sum : tensor<4xf32>
+      }
+      return %s : tensor<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @main(%x: memref<4x8xf32>, %s: memref<4xf32> {loop.result}) {
+      loop.launch @sum_8(%x, %s) : memref<4x8xf32>, memref<4xf32>
+      return
+    }
+    loop.kernel @sum_8(%x: memref<4x8xf32>, %s: memref<4xf32>) {
+      loop.for %i = 0 to 4 {
+        %sum = loop.reduce add %k = 0 to 8 : f32 {
+          %a = loop.load %x[%i, %k] : memref<4x8xf32>
+          loop.yield %a : f32
+        }
+        loop.store %sum, %s[%i] : memref<4xf32>
+      }
+    }
+    ```
+
+    The parallel loops of a kernel are the axes that its reductions keep, or all
+    axes of its result. Axes of size 1 have no loop, and axes that always run
+    together have one. Every load and store is a box: where the buffer's own shape
+    does not allow that, the plan passes a view of it. Maps are computed where
+    they are used, from loads. Floats narrower than f32 accumulate in f32.
+
+    Values between kernels are `memref.alloc` in the plan; results are trailing
+    arguments marked `loop.result`; `graph.strides` become strided memrefs.
+  }];
+  let dependentDialects = ["::deplo::loop::LoopDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def TileToKernelPass : Pass<"deplo-tile-to-kernel", "::mlir::ModuleOp"> {
   let summary = "writes the program of one thread for each scheduled kernel";
   let description = [{

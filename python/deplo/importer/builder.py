@@ -169,7 +169,7 @@ class GraphBuilder:
         result = Value("", tuple(shape), x.dtype).type
         return self.emit([f"{op} ", x, f"{attributes} : {x.type} -> {result}"], shape, x.dtype)
 
-    def text(self, results: Sequence[Value], name: str = "main") -> str:
+    def text(self, results: Sequence[Value]) -> str:
         """The whole module: one function that returns `results`."""
         arguments = ", ".join(
             f"%{value.name}: {value.type} {{{attributes}}}{_at(location)}"
@@ -177,7 +177,7 @@ class GraphBuilder:
         )
         types = [value.type for value in results]
         signature = types[0] if len(types) == 1 else f"({', '.join(types)})"
-        lines = ["module {", f"  func.func @{name}({arguments}) -> {signature} {{"]
+        lines = ["module {", f"  func.func @main({arguments}) -> {signature} {{"]
         for line in self.lines:
             words = (f"%{p.name}" if isinstance(p, Value) else p for p in line.pieces)
             lines.append(f"    %{line.result.name} = graph.{''.join(words)}{_at(line.location)}")

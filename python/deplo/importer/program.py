@@ -85,7 +85,6 @@ def import_program(
     *,
     names: Sequence[str] | None = None,
     modules: dict[str, nn.Module] | None = None,
-    entry: str = "main",
 ) -> ImportedProgram:
     """Imports `function` as traced on `inputs` (their shapes and dtypes, not values).
 
@@ -108,7 +107,7 @@ def import_program(
     prefixes = {f"root.m{i}": name for i, name in enumerate(modules)}
     program = export(function, inputs, keyed)
     importer = _Importer(program, keyed, prefixes, inputs)
-    return importer.run(list(names or input_names(function, len(inputs))), entry)
+    return importer.run(list(names or input_names(function, len(inputs))))
 
 
 class _Importer:
@@ -129,7 +128,7 @@ class _Importer:
         self.arguments: list[Value] = []
         self.taken = {n.name for n in program.graph.nodes if n.op == "call_function"}
 
-    def run(self, names: list[str], entry: str) -> ImportedProgram:
+    def run(self, names: list[str]) -> ImportedProgram:
         nodes = {node.name: node for node in self.program.graph.nodes}
         user_inputs = 0
         for spec in self.program.graph_signature.input_specs:
@@ -151,7 +150,7 @@ class _Importer:
         if not results:
             raise Error("the function computes nothing from its inputs: return a new tensor")
         fx_text = self._fx_text()
-        text = self.builder.text(results, entry)
+        text = self.builder.text(results)
         return ImportedProgram(text, fx_text, self.bindings, outputs, self.program)
 
     def _fx_text(self) -> str:

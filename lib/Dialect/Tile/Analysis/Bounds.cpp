@@ -49,14 +49,8 @@ Value AffineIndex::rebuild(OpBuilder &builder, Location loc,
   return index;
 }
 
-namespace {
-/// The values first, first + step, ... last.
-struct Range {
-  int64_t first, last, step;
-};
-} // namespace
-
-static std::optional<Range> getRange(Value base) {
+/// The first and the last value of an axis of a kernel or of a loop variable.
+static std::optional<std::pair<int64_t, int64_t>> getRange(Value base) {
   auto argument = dyn_cast<BlockArgument>(base);
   if (!argument)
     return std::nullopt;
@@ -66,7 +60,7 @@ static std::optional<Range> getRange(Value base) {
     if (number < kernel.getNumMemrefs())
       return std::nullopt;
     AxisAttr axis = kernel.getAxis(number - kernel.getNumMemrefs());
-    return Range{0, (axis.getBlocks() - 1) * axis.getStep(), axis.getStep()};
+    return std::pair(int64_t(0), (axis.getBlocks() - 1) * axis.getStep());
   }
   auto loop = dyn_cast<scf::ForOp>(parent);
   if (!loop || argument != loop.getInductionVar())
@@ -76,30 +70,16 @@ static std::optional<Range> getRange(Value base) {
   std::optional<int64_t> step = getConstantIntValue(loop.getStep());
   if (!lower || !upper || !step || *step < 1 || *upper <= *lower)
     return std::nullopt;
-  return Range{*lower, *lower + (*upper - 1 - *lower) / *step * *step, *step};
+  return std::pair(*lower, *lower + (*upper - 1 - *lower) / *step * *step);
 }
 
 std::optional<int64_t> AffineIndex::getMax() const {
   if (!base)
     return offset;
-  std::optional<Range> range = getRange(base);
+  std::optional<std::pair<int64_t, int64_t>> range = getRange(base);
   if (!range)
     return std::nullopt;
-  return std::max(scale * range->first, scale * range->last) + offset;
-}
-
-int64_t AffineIndex::getDivisor() const {
-  int64_t bits = offset;
-  if (base) {
-    std::optional<Range> range = getRange(base);
-    if (!range)
-      bits |= scale;
-    else if (range->first == range->last)
-      bits = scale * range->first + offset;
-    else
-      bits |= (scale * range->first) | (scale * range->step);
-  }
-  return bits & -bits;
+  return std::max(scale * range->first, scale * range->second) + offset;
 }
 
 bool isWithinBound(Value corner, int64_t step, int64_t size, int64_t bound) {

@@ -6,7 +6,6 @@
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -15,130 +14,132 @@ using namespace mlir;
 
 namespace deplo::tile {
 
-static bool isTile(Value value) {
-  return isa<RankedTensorType>(value.getType());
-}
-
-static RankedTensorType getType(Value tile) {
-  return cast<RankedTensorType>(tile.getType());
-}
-
 //===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// A tile whose elements are all one scalar: it has any size that its use
-/// wants.
-static bool isConstantTile(Operation *op) {
-  return op->getNumResults() == 1 && isTile(op->getResult(0)) &&
-         isa<arith::ConstantOp, SplatOp>(op);
+bool isConstantTile(Value tile) {
+  return isa<RankedTensorType>(tile.getType()) &&
+         isa_and_nonnull<arith::ConstantOp, SplatOp>(tile.getDefiningOp());
 }
 
-void separateConstants(KernelOp kernel) {
-  SmallVector<Operation *> constants;
-  kernel.walk([&](Operation *op) {
-    if (isConstantTile(op))
-      constants.push_back(op);
-  });
-  for (Operation *constant : constants) {
-    OpBuilder builder(constant);
-    builder.setInsertionPointAfter(constant);
-    while (!constant->use_empty() && !constant->hasOneUse())
-      constant->use_begin()->set(builder.clone(*constant)->getResult(0));
-  }
-}
-
-void setTileShape(Value tile, ArrayRef<int64_t> shape) {
+Value reshapeConstantTile(OpBuilder &builder, Value tile,
+                          ArrayRef<int64_t> shape) {
   RankedTensorType type = withShape(tile.getType(), shape);
-  if (auto constant = tile.getDefiningOp<arith::ConstantOp>()) {
-    auto value = cast<DenseElementsAttr>(constant.getValue());
-    constant.setValueAttr(cast<TypedAttr>(
-        DenseElementsAttr::get(type, value.getSplatValue<Attribute>())));
-  }
-  tile.setType(type);
+  if (auto splat = tile.getDefiningOp<SplatOp>())
+    return SplatOp::create(builder, tile.getLoc(), type, splat.getInput());
+  auto value = cast<DenseElementsAttr>(
+      tile.getDefiningOp<arith::ConstantOp>().getValue());
+  return arith::ConstantOp::create(
+      builder, tile.getLoc(),
+      DenseElementsAttr::get(type, value.getSplatValue<Attribute>()));
 }
 
 //===----------------------------------------------------------------------===//
 // Relation
 //===----------------------------------------------------------------------===//
 
-void TileDims::unite(Value a, unsigned dimA, Value b, unsigned dimB) {
-  relation.unionSets({a, dimA}, {b, dimB});
+TileDims::Tile TileDims::getTile(OpOperand &operand) {
+  if (isConstantTile(operand.get()))
+    return &operand;
+  return operand.get();
 }
 
-void TileDims::uniteAll(Value a, Value b) {
-  if (isTile(a) && isTile(b))
-    for (unsigned dim = 0, rank = getType(a).getRank(); dim < rank; ++dim)
-      unite(a, dim, b, dim);
+/// Null for a value that is not a tile.
+RankedTensorType TileDims::getType(Tile tile) {
+  Value value = isa<Value>(tile) ? cast<Value>(tile)
+                                 : cast<OpOperand *>(tile)->get();
+  return dyn_cast<RankedTensorType>(value.getType());
+}
+
+void TileDims::unite(Tile a, unsigned dimA, Tile b, unsigned dimB) {
+  relation.unionSets({a.getOpaqueValue(), dimA}, {b.getOpaqueValue(), dimB});
+}
+
+void TileDims::uniteAll(Tile a, Tile b) {
+  RankedTensorType type = getType(a);
+  for (unsigned dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim)
+    unite(a, dim, b, dim);
+}
+
+void TileDims::visitElementwise(Operation *op) {
+  SmallVector<Tile> tiles;
+  for (OpOperand &operand : op->getOpOperands())
+    tiles.push_back(getTile(operand));
+  llvm::append_range(tiles, op->getResults());
+  llvm::erase_if(tiles, [](Tile tile) { return !getType(tile); });
+  for (Tile tile : tiles)
+    uniteAll(tiles.front(), tile);
+}
+
+void TileDims::visitLoop(scf::ForOp loop) {
+  for (auto [init, argument, yielded, result] :
+       llvm::zip_equal(loop.getInitArgsMutable(), loop.getRegionIterArgs(),
+                       *loop.getYieldedValuesMutable(), loop.getResults())) {
+    uniteAll(argument, getTile(init));
+    uniteAll(argument, getTile(yielded));
+    uniteAll(argument, result);
+  }
 }
 
 void TileDims::visit(Operation *op) {
+  auto insert = [&](Tile tile) {
+    RankedTensorType type = getType(tile);
+    for (unsigned dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim)
+      relation.insert({tile.getOpaqueValue(), dim});
+  };
+  for (OpOperand &operand : op->getOpOperands())
+    insert(getTile(operand));
   for (Value result : op->getResults())
-    if (isTile(result))
+    if (!isConstantTile(result))
+      insert(result);
+
+  if (isa<ConvertLayoutOp>(op) || op->hasTrait<OpTrait::Elementwise>()) {
+    visitElementwise(op);
+  } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    visitLoop(loop);
+  } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    Tile input = getTile(broadcast.getInputMutable());
+    for (auto [dim, target] : llvm::enumerate(broadcast.getDims()))
+      unite(input, dim, broadcast.getResult(), target);
+  } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    Tile first = getTile(op->getOpOperand(0));
+    for (OpOperand &input : op->getOpOperands())
+      uniteAll(first, getTile(input));
+    for (Value result : op->getResults())
       for (unsigned dim = 0, rank = getType(result).getRank(); dim < rank;
            ++dim)
-        relation.insert({result, dim});
-
-  TypeSwitch<Operation *>(op)
-      .Case([&](BroadcastOp broadcast) {
-        for (auto [dim, target] : llvm::enumerate(broadcast.getDims()))
-          unite(broadcast.getInput(), dim, broadcast.getResult(), target);
-      })
-      .Case([&](ReduceOp reduce) {
-        Value first = reduce.getInputs().front();
-        for (auto [input, result] :
-             llvm::zip_equal(reduce.getInputs(), reduce.getResults())) {
-          uniteAll(first, input);
-          for (unsigned dim = 0, rank = getType(result).getRank(); dim < rank;
-               ++dim)
-            unite(input, dim < reduce.getAxis() ? dim : dim + 1, result, dim);
-        }
-      })
-      .Case([&](loop::ReduceOp reduce) {
-        for (auto [yielded, result] :
-             llvm::zip_equal(reduce.getBody()->getTerminator()->getOperands(),
-                             reduce.getResults()))
-          uniteAll(yielded, result);
-      })
-      .Case([&](scf::ForOp loop) {
-        for (auto [init, argument, yielded, result] : llvm::zip_equal(
-                 loop.getInitArgs(), loop.getRegionIterArgs(),
-                 loop.getYieldedValues(), loop.getResults())) {
-          uniteAll(init, argument);
-          uniteAll(init, yielded);
-          uniteAll(init, result);
-        }
-      })
-      .Default([&](Operation *op) {
-        if (!op->hasTrait<OpTrait::Elementwise>() && !isa<ConvertLayoutOp>(op))
-          return;
-        Value first;
-        for (Value value : llvm::concat<Value>(
-                 llvm::to_vector_of<Value>(op->getOperands()),
-                 llvm::to_vector_of<Value>(op->getResults()))) {
-          if (!isTile(value))
-            continue;
-          if (first)
-            uniteAll(first, value);
-          else
-            first = value;
-        }
-      });
+        unite(first, dim < reduce.getAxis() ? dim : dim + 1, result, dim);
+  } else if (auto reduce = dyn_cast<loop::ReduceOp>(op)) {
+    for (auto [yielded, result] : llvm::zip_equal(
+             reduce.getYield()->getOpOperands(), reduce.getResults()))
+      uniteAll(result, getTile(yielded));
+  }
 }
 
 //===----------------------------------------------------------------------===//
 // Classes
 //===----------------------------------------------------------------------===//
 
+static bool hasUnitStride(MemRefType type, int64_t dim) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides[dim] == 1;
+}
+
 /// Learns axis and extent of the classes from where an access starts and what
 /// bounds it.
 template <typename OpT>
-void TileDims::visitAccess(OpT access, Value tile) {
-  RankedTensorType type = getType(tile);
-  SmallVector<int64_t> dims = getSpannedDims(
-      access.getDims(), access.getMemRefType().getRank(), type.getRank());
+void TileDims::visitAccess(OpT access, ArrayRef<unsigned> numbers) {
+  MemRefType memref = access.getMemRefType();
+  SmallVector<int64_t> dims =
+      getSpannedDims(access.getDims(), memref.getRank(), numbers.size());
   for (auto [tileDim, memrefDim] : llvm::enumerate(dims)) {
-    Class &known = classes[getClass(tile, tileDim)];
+    Class &known = classes[numbers[tileDim]];
+    int64_t step = access.getSteps() ? (*access.getSteps())[tileDim] : 1;
+    if (step == 1 && hasUnitStride(memref, memrefDim))
+      ++known.contiguousAccesses;
     AffineIndex index = AffineIndex::get(access.getIndices()[memrefDim]);
     auto argument = dyn_cast_if_present<BlockArgument>(index.base);
     if (argument && argument.getOwner() == kernel.getBody() &&
@@ -146,16 +147,14 @@ void TileDims::visitAccess(OpT access, Value tile) {
       known.axis = argument.getArgNumber() - kernel.getNumMemrefs();
       known.extent = kernel.getAxis(*known.axis).getExtent();
     } else if (access.getBounds() && !index.base) {
-      int64_t step = access.getSteps() ? (*access.getSteps())[tileDim] : 1;
-      known.extent = std::min<int64_t>(
-          known.extent,
-          llvm::divideCeil((*access.getBounds())[tileDim] - index.offset,
-                           step));
+      int64_t bound = (*access.getBounds())[tileDim] - index.offset;
+      known.extent =
+          std::min<int64_t>(known.extent, llvm::divideCeil(bound, step));
     }
   }
 }
 
-void TileDims::number() {
+void TileDims::numberClasses() {
   for (const auto *entry : relation) {
     if (!entry->isLeader())
       continue;
@@ -163,7 +162,8 @@ void TileDims::number() {
     Class &current = classes.emplace_back();
     for (const Dim &dim : relation.members(*entry)) {
       classOf[dim] = number;
-      current.members.push_back(dim);
+      current.members.push_back({Tile::getFromOpaqueValue(dim.first),
+                                 dim.second});
     }
     auto [tile, dim] = current.members.front();
     current.size = current.extent = getType(tile).getDimSize(dim);
@@ -171,28 +171,30 @@ void TileDims::number() {
 }
 
 TileDims::TileDims(KernelOp kernel) : kernel(kernel) {
-  separateConstants(kernel);
   kernel.walk([&](Operation *op) { visit(op); });
-  number();
+  numberClasses();
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op))
-      visitAccess(load, load.getResult());
+      visitAccess(load, getClasses(load.getResult()));
     else if (auto store = dyn_cast<StoreOp>(op))
-      visitAccess(store, store.getValue());
+      visitAccess(store, getClasses(store.getValueMutable()));
   });
 }
 
-unsigned TileDims::getClass(Value tile, unsigned dim) const {
-  auto it = classOf.find({tile, dim});
-  assert(it != classOf.end() && "not a tile of the kernel");
-  return it->second;
+SmallVector<unsigned> TileDims::getClassesOf(Tile tile) const {
+  SmallVector<unsigned> numbers;
+  RankedTensorType type = getType(tile);
+  for (unsigned dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim)
+    numbers.push_back(classOf.lookup({tile.getOpaqueValue(), dim}));
+  return numbers;
 }
 
 SmallVector<unsigned> TileDims::getClasses(Value tile) const {
-  SmallVector<unsigned> result;
-  for (unsigned dim = 0, rank = getType(tile).getRank(); dim < rank; ++dim)
-    result.push_back(getClass(tile, dim));
-  return result;
+  return getClassesOf(tile);
+}
+
+SmallVector<unsigned> TileDims::getClasses(OpOperand &operand) const {
+  return getClassesOf(getTile(operand));
 }
 
 void TileDims::resize(unsigned number, int64_t size) {
@@ -200,7 +202,13 @@ void TileDims::resize(unsigned number, int64_t size) {
   for (auto [tile, dim] : classes[number].members) {
     SmallVector<int64_t> shape(getType(tile).getShape());
     shape[dim] = size;
-    setTileShape(tile, shape);
+    if (auto *operand = dyn_cast<OpOperand *>(tile)) {
+      OpBuilder builder(operand->getOwner());
+      operand->set(reshapeConstantTile(builder, operand->get(), shape));
+    } else {
+      auto value = cast<Value>(tile);
+      value.setType(withShape(value.getType(), shape));
+    }
   }
 }
 

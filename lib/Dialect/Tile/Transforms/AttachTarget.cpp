@@ -70,7 +70,7 @@ struct AttachTargetPass : impl::AttachTargetPassBase<AttachTargetPass> {
     module->setAttr("tile.target", getTargetAttr(&getContext(), *target));
     remark::passed(module.getLoc(), remark::RemarkOpts::name("AttachTarget")
                                         .category(DEBUG_TYPE))
-        << remark::add("{0} with the numbers of an {1}", target->chip,
+        << remark::add("{0}, with the numbers of {1}", target->chip,
                        target->product);
   }
 };

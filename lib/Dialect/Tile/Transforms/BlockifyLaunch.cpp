@@ -22,6 +22,7 @@
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -77,20 +78,18 @@ static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
 
 /// Bounds an access along each dimension whose tiles may go beyond the extent.
 template <typename OpT>
-static void boundAccess(OpT access, Value tile, const TileDims &dims) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  SmallVector<int64_t> spanned = getSpannedDims(
-      access.getDims(), access.getMemRefType().getRank(), type.getRank());
+static void boundAccess(OpT access, ArrayRef<unsigned> numbers,
+                        const TileDims &dims) {
+  BoxAccess box = *BoxAccess::get(access);
   SmallVector<int64_t> bounds;
   bool isNeeded = false;
-  for (auto [tileDim, memrefDim] : llvm::enumerate(spanned)) {
-    unsigned number = dims.getClass(tile, tileDim);
-    int64_t step = access.getSteps() ? (*access.getSteps())[tileDim] : 1;
-    Value corner = access.getIndices()[memrefDim];
+  for (auto [tileDim, size] : llvm::enumerate(box.shape)) {
+    int64_t extent = dims.getExtent(numbers[tileDim]);
+    int64_t step = box.steps[tileDim];
+    Value corner = box.indices[box.dims[tileDim]];
     int64_t first = AffineIndex::get(corner).offset;
-    bounds.push_back(first + (dims.getExtent(number) - 1) * step + 1);
-    isNeeded |=
-        !isWithinBound(corner, step, type.getDimSize(tileDim), bounds.back());
+    bounds.push_back(first + (extent - 1) * step + 1);
+    isNeeded |= !isWithinBound(corner, step, size, bounds.back());
   }
   if (isNeeded)
     access.setBounds(bounds);
@@ -101,7 +100,7 @@ static void maskReduction(ReduceOp reduce, const TileDims &dims) {
   Value first = reduce.getInputs().front();
   auto type = cast<RankedTensorType>(first.getType());
   int64_t axis = reduce.getAxis();
-  int64_t extent = dims.getExtent(dims.getClass(first, axis));
+  int64_t extent = dims.getExtent(dims.getClasses(reduce->getOpOperand(0))[axis]);
   if (extent == type.getDimSize(axis))
     return;
 
@@ -142,9 +141,9 @@ LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
   kernel.setWarps(warps);
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op))
-      boundAccess(load, load.getResult(), dims);
+      boundAccess(load, dims.getClasses(load.getResult()), dims);
     else if (auto store = dyn_cast<StoreOp>(op))
-      boundAccess(store, store.getValue(), dims);
+      boundAccess(store, dims.getClasses(store.getValueMutable()), dims);
     else if (auto reduce = dyn_cast<ReduceOp>(op))
       maskReduction(reduce, dims);
   });

@@ -27,6 +27,7 @@
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -67,16 +68,23 @@ public:
   llvm::MapVector<Value, int64_t> run();
 
 private:
-  std::optional<unsigned> getDim(Value tile) const;
+  /// The dimension of a tile that is divided, if it has it.
+  std::optional<unsigned> getDim(ArrayRef<unsigned> numbers) const;
+  std::optional<unsigned> getDim(Value tile) const {
+    return getDim(dims.getClasses(tile));
+  }
+  std::optional<unsigned> getDim(OpOperand &operand) const {
+    return getDim(dims.getClasses(operand));
+  }
   bool isEnd(Operation *op) const;
   /// Ends by how many other ends come before them on the longest way.
   llvm::MapVector<int64_t, SmallVector<Operation *>> getLevels();
   void buildLoop(ArrayRef<Operation *> ends);
   SmallVector<Operation *> getSlice(ArrayRef<Operation *> ends);
-  Operation *cloneIntoLoop(Operation *op, Value start, IRMapping &mapping);
-  template <typename OpT>
-  void shift(OpT access, Value tile, OpT original, Value start);
-  RankedTensorType getChunkType(Value tile) const;
+  void cloneIntoLoop(Operation *op, Value start, IRMapping &mapping);
+  Value getChunkOf(OpOperand &operand, IRMapping &mapping);
+  template <typename OpT> void shift(OpT clone, unsigned dim, Value start);
+  SmallVector<int64_t> getChunkShape(Value tile, unsigned dim) const;
 
   const TileDims &dims;
   unsigned number;
@@ -88,21 +96,19 @@ private:
 
 } // namespace
 
-/// The dimension of the tile that is divided, if it has it.
-std::optional<unsigned> Chunker::getDim(Value tile) const {
-  auto type = dyn_cast<RankedTensorType>(tile.getType());
-  for (unsigned dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim)
-    if (dims.getClass(tile, dim) == number)
-      return dim;
-  return std::nullopt;
+std::optional<unsigned> Chunker::getDim(ArrayRef<unsigned> numbers) const {
+  const auto *it = llvm::find(numbers, number);
+  if (it == numbers.end())
+    return std::nullopt;
+  return it - numbers.begin();
 }
 
 static bool isEndOf(Operation *op, const TileDims &dims, unsigned number) {
   if (auto store = dyn_cast<StoreOp>(op))
-    return llvm::is_contained(dims.getClasses(store.getValue()), number);
+    return llvm::is_contained(dims.getClasses(store.getValueMutable()), number);
   auto reduce = dyn_cast<ReduceOp>(op);
   return reduce &&
-         dims.getClass(reduce.getInputs().front(), reduce.getAxis()) == number;
+         dims.getClasses(op->getOpOperand(0))[reduce.getAxis()] == number;
 }
 
 bool Chunker::isEnd(Operation *op) const { return isEndOf(op, dims, number); }
@@ -126,11 +132,11 @@ llvm::MapVector<int64_t, SmallVector<Operation *>> Chunker::getLevels() {
   return levels;
 }
 
-RankedTensorType Chunker::getChunkType(Value tile) const {
+SmallVector<int64_t> Chunker::getChunkShape(Value tile, unsigned dim) const {
   SmallVector<int64_t> shape(
       cast<RankedTensorType>(tile.getType()).getShape());
-  shape[*getDim(tile)] = chunk;
-  return withShape(tile.getType(), shape);
+  shape[dim] = chunk;
+  return shape;
 }
 
 /// What leads to the ends and has the divided dimension, in order.
@@ -138,9 +144,9 @@ SmallVector<Operation *> Chunker::getSlice(ArrayRef<Operation *> ends) {
   DenseSet<Operation *> slice(ends.begin(), ends.end());
   SmallVector<Operation *> worklist(ends);
   while (!worklist.empty()) {
-    for (Value operand : worklist.pop_back_val()->getOperands()) {
-      Operation *def = operand.getDefiningOp();
-      if (def && getDim(operand) && slice.insert(def).second)
+    for (OpOperand &operand : worklist.pop_back_val()->getOpOperands()) {
+      Operation *def = operand.get().getDefiningOp();
+      if (def && getDim(operand) && !isConstantTile(operand.get()) && slice.insert(def).second)
         worklist.push_back(def);
     }
   }
@@ -151,41 +157,43 @@ SmallVector<Operation *> Chunker::getSlice(ArrayRef<Operation *> ends) {
   return ordered;
 }
 
-/// Starts the access at the chunk.
+/// Starts the clone of an access at the chunk.
 template <typename OpT>
-void Chunker::shift(OpT access, Value tile, OpT original, Value start) {
-  unsigned dim = *getDim(tile);
-  auto type = cast<RankedTensorType>(tile.getType());
-  int64_t memrefDim = getSpannedDims(original.getDims(),
-                                     original.getMemRefType().getRank(),
-                                     type.getRank())[dim];
-  int64_t step = original.getSteps() ? (*original.getSteps())[dim] : 1;
-  AffineIndex index = AffineIndex::get(original.getIndices()[memrefDim]);
-  index.scale = step;
-  access.getIndicesMutable()[memrefDim].set(
-      index.rebuild(builder, original.getLoc(), start));
+void Chunker::shift(OpT clone, unsigned dim, Value start) {
+  BoxAccess box = *BoxAccess::get(clone);
+  AffineIndex index = AffineIndex::get(box.indices[box.dims[dim]]);
+  index.scale = box.steps[dim];
+  clone.getIndicesMutable()[box.dims[dim]].set(
+      index.rebuild(builder, clone.getLoc(), start));
 }
 
-Operation *Chunker::cloneIntoLoop(Operation *op, Value start,
-                                  IRMapping &mapping) {
+/// The operand's chunk.
+Value Chunker::getChunkOf(OpOperand &operand, IRMapping &mapping) {
+  std::optional<unsigned> dim = getDim(operand);
+  if (!dim || !isConstantTile(operand.get()))
+    return mapping.lookupOrDefault(operand.get());
+  return reshapeConstantTile(builder, operand.get(),
+                             getChunkShape(operand.get(), *dim));
+}
+
+void Chunker::cloneIntoLoop(Operation *op, Value start, IRMapping &mapping) {
   Operation *clone = op->clone(mapping);
-  TypeSwitch<Operation *>(op)
-      .Case([&](LoadOp load) {
-        shift(cast<LoadOp>(clone), load.getResult(), load, start);
-        ++loads[load.getMemref()];
-      })
-      .Case([&](StoreOp store) {
-        shift(cast<StoreOp>(clone), store.getValue(), store, start);
-      })
-      .Case([&](InBoundsOp mask) {
-        unsigned dim = *getDim(mask.getResult());
-        cast<InBoundsOp>(clone).getCornerMutable()[dim].set(start);
-      });
+  for (auto [before, after] :
+       llvm::zip_equal(op->getOpOperands(), clone->getOpOperands()))
+    after.set(getChunkOf(before, mapping));
+  if (auto load = dyn_cast<LoadOp>(clone)) {
+    shift(load, *getDim(op->getResult(0)), start);
+    ++loads[load.getMemref()];
+  } else if (auto store = dyn_cast<StoreOp>(clone)) {
+    shift(store, *getDim(cast<StoreOp>(op).getValueMutable()), start);
+  } else if (auto mask = dyn_cast<InBoundsOp>(clone)) {
+    mask.getCornerMutable()[*getDim(op->getResult(0))].set(start);
+  }
   builder.insert(clone);
   for (auto [before, after] :
        llvm::zip_equal(op->getResults(), clone->getResults()))
-    setTileShape(after, getChunkType(before).getShape());
-  return clone;
+    after.setType(
+        withShape(before.getType(), getChunkShape(before, *getDim(before))));
 }
 
 void Chunker::buildLoop(ArrayRef<Operation *> ends) {
@@ -200,7 +208,8 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
     if (auto reduce = dyn_cast<ReduceOp>(end))
       for (auto [kind, input] :
            llvm::zip_equal(reduce.getMonoids(), reduce.getInputs())) {
-        RankedTensorType type = getChunkType(input);
+        RankedTensorType type = withShape(
+            input.getType(), getChunkShape(input, reduce.getAxis()));
         inits.push_back(arith::ConstantOp::create(
             builder, loc,
             DenseElementsAttr::get(
@@ -221,10 +230,10 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
       continue;
     }
     for (auto [kind, input] :
-         llvm::zip_equal(reduce.getMonoids(), reduce.getInputs())) {
+         llvm::zip_equal(reduce.getMonoids(), op->getOpOperands())) {
       Value running = loop.getRegionIterArg(yielded.size());
       yielded.push_back(combine(builder, reduce.getLoc(), kind, running,
-                                mapping.lookup(input)));
+                                getChunkOf(input, mapping)));
     }
   }
   if (!yielded.empty())
@@ -283,126 +292,106 @@ void simplifyMasks(KernelOp kernel) {
       select.erase();
     }
   });
-  auto dropBounds = [](auto access, Value tile) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    SmallVector<int64_t> dims = getSpannedDims(
-        access.getDims(), access.getMemRefType().getRank(), type.getRank());
-    if (!access.getBounds())
+  kernel.walk([](Operation *op) {
+    std::optional<BoxAccess> box = BoxAccess::get(op);
+    if (!box || box->bounds.empty())
       return;
-    for (auto [dim, memrefDim] : llvm::enumerate(dims)) {
-      int64_t step = access.getSteps() ? (*access.getSteps())[dim] : 1;
-      if (!isWithinBound(access.getIndices()[memrefDim], step,
-                         type.getDimSize(dim), (*access.getBounds())[dim]))
+    for (auto [size, dim, step, bound] :
+         llvm::zip_equal(box->shape, box->dims, box->steps, box->bounds))
+      if (!isWithinBound(box->indices[dim], step, size, bound))
         return;
-    }
-    access.removeBoundsAttr();
-  };
-  kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op))
-      dropBounds(load, load.getResult());
-    else if (auto store = dyn_cast<StoreOp>(op))
-      dropBounds(store, store.getValue());
+    op->removeAttr("bounds");
   });
 }
 
 namespace {
-struct Division {
-  unsigned number;
-  int64_t chunk;
-  SmallVector<Block *> blocks;
-};
+/// What is to be divided, and how small it should get.
+using Sizes = llvm::MapVector<unsigned, int64_t>;
 } // namespace
 
-/// How many elements of each inner dimension of a tile may stay, so that their
-/// product is at most `chunk`: outer dimensions give way first.
-static SmallVector<int64_t> fitSizes(ArrayRef<int64_t> sizes, int64_t chunk) {
-  SmallVector<int64_t> result(sizes);
+/// Makes the inner dimensions `numbers` of one tile smaller until `chunk`
+/// elements of them are left; those that are contiguous in memory give way last.
+static void limitTile(SmallVector<unsigned> numbers, const TileDims &dims,
+                      int64_t chunk, Sizes &sizes) {
+  llvm::erase_if(numbers, [&](unsigned number) {
+    return dims.getAxis(number).has_value();
+  });
+  llvm::stable_sort(numbers, [&](unsigned a, unsigned b) {
+    return dims.getContiguousAccesses(a) < dims.getContiguousAccesses(b);
+  });
   int64_t product = 1;
-  for (int64_t size : sizes)
-    product *= size;
-  for (int64_t &size : result) {
-    int64_t excess = std::max<int64_t>(product / chunk, 1);
-    int64_t fitting = std::max<int64_t>(size / excess, 1);
+  for (unsigned number : numbers)
+    product *= dims.getSize(number);
+  for (unsigned number : numbers) {
+    int64_t size = dims.getSize(number);
+    int64_t fitting =
+        std::max<int64_t>(size / std::max<int64_t>(product / chunk, 1), 1);
     product = product / size * fitting;
-    size = fitting;
+    if (fitting < size) {
+      auto [known, isNew] = sizes.insert({number, fitting});
+      known->second = std::min(known->second, fitting);
+    }
   }
-  return result;
 }
 
-/// The next dimension to divide. A reduction whose operand is reduced before
+/// The next dimension to divide. A reduction whose operand was reduced before
 /// comes first, so that its loop is the outer one and what it carries is small.
-static std::optional<Division> findDivision(KernelOp kernel,
-                                            const TileDims &dims,
-                                            int64_t chunk) {
-  DenseMap<unsigned, int64_t> wanted;
+static std::optional<unsigned> findNext(ArrayRef<Operation *> operations,
+                                        const TileDims &dims,
+                                        const Sizes &sizes) {
+  for (Operation *op : llvm::reverse(operations))
+    for (auto [number, size] : sizes)
+      if (isa<ReduceOp>(op) && isEndOf(op, dims, number))
+        return number;
+  for (Operation *op : llvm::reverse(operations))
+    if (auto store = dyn_cast<StoreOp>(op))
+      for (unsigned number : dims.getClasses(store.getValueMutable()))
+        if (sizes.count(number))
+          return number;
+  return std::nullopt;
+}
+
+/// Divides one dimension, if there is one to divide.
+static std::optional<ChunkedDim> chunkNext(KernelOp kernel, int64_t chunk) {
+  TileDims dims(kernel);
+  Sizes sizes;
+  SmallVector<Operation *> operations;
   kernel.walk([&](Operation *op) {
-    for (Value result : op->getResults()) {
-      if (!isa<RankedTensorType>(result.getType()))
-        continue;
-      SmallVector<unsigned> inner;
-      SmallVector<int64_t> sizes;
-      for (unsigned number : dims.getClasses(result)) {
-        if (dims.getAxis(number))
-          continue;
-        inner.push_back(number);
-        sizes.push_back(dims.getSize(number));
-      }
-      for (auto [number, size, fitting] :
-           llvm::zip_equal(inner, sizes, fitSizes(sizes, chunk)))
-        if (fitting < size)
-          wanted[number] = wanted.count(number)
-                               ? std::min(wanted[number], fitting)
-                               : fitting;
-    }
+    operations.push_back(op);
+    for (Value result : op->getResults())
+      if (!isConstantTile(result))
+        limitTile(dims.getClasses(result), dims, chunk, sizes);
   });
-  if (wanted.empty())
+  // What a loop carries whole can't be divided inside of it.
+  for (Operation *op : operations)
+    if (op->getNumRegions() != 0)
+      for (Value result : op->getResults())
+        for (unsigned number : dims.getClasses(result))
+          sizes.erase(number);
+  std::optional<unsigned> number = findNext(operations, dims, sizes);
+  if (!number)
     return std::nullopt;
 
-  SmallVector<Operation *> operations;
-  kernel.walk([&](Operation *op) { operations.push_back(op); });
-  std::optional<unsigned> next;
-  for (Operation *op : llvm::reverse(operations))
-    for (auto [number, size] : wanted)
-      if (!next && isa<ReduceOp>(op) && isEndOf(op, dims, number))
-        next = number;
-  for (Operation *op : llvm::reverse(operations)) {
-    auto store = dyn_cast<StoreOp>(op);
-    if (!store)
-      continue;
-    for (unsigned number : dims.getClasses(store.getValue()))
-      if (!next && wanted.count(number))
-        next = number;
-  }
-  if (!next)
-    return std::nullopt;
-  Division division{*next, wanted[*next], {}};
+  SetVector<Block *> blocks;
   for (Operation *op : operations)
-    if (isEndOf(op, dims, *next) &&
-        !llvm::is_contained(division.blocks, op->getBlock()))
-      division.blocks.push_back(op->getBlock());
-  return division;
+    if (isEndOf(op, dims, *number))
+      blocks.insert(op->getBlock());
+  int64_t extent = dims.getExtent(*number), size = sizes[*number];
+  llvm::MapVector<Value, int64_t> loads;
+  for (Block *block : blocks)
+    for (auto [memref, count] : Chunker(dims, *number, size, block).run())
+      loads[memref] += count;
+  int64_t reads = 1;
+  for (auto [memref, count] : loads)
+    reads = std::max(reads, count);
+  return ChunkedDim{extent, size, int64_t(llvm::divideCeil(extent, size)),
+                    reads};
 }
 
 SmallVector<ChunkedDim> chunkReduce(KernelOp kernel, int64_t chunk) {
   SmallVector<ChunkedDim> divided;
-  while (true) {
-    TileDims dims(kernel);
-    std::optional<Division> division = findDivision(kernel, dims, chunk);
-    if (!division)
-      break;
-    int64_t extent = dims.getExtent(division->number);
-    llvm::MapVector<Value, int64_t> loads;
-    for (Block *block : division->blocks)
-      for (auto [memref, count] :
-           Chunker(dims, division->number, division->chunk, block).run())
-        loads[memref] += count;
-    int64_t reads = 1;
-    for (auto [memref, count] : loads)
-      reads = std::max(reads, count);
-    divided.push_back({extent, division->chunk,
-                       int64_t(llvm::divideCeil(extent, division->chunk)),
-                       reads});
-  }
+  while (std::optional<ChunkedDim> dim = chunkNext(kernel, chunk))
+    divided.push_back(*dim);
   simplifyMasks(kernel);
   IRRewriter rewriter(kernel.getContext());
   DominanceInfo dominance(kernel);
@@ -456,9 +445,10 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
       divided = chunkReduce(kernel, size);
     for (const ChunkedDim &dim : divided)
       remark::passed(kernel.getLoc(), options)
-          << remark::add("{0} elements in {1} chunks of {2}; each is read {3} "
-                         "time(s)",
-                         dim.extent, dim.chunks, dim.chunk, dim.reads);
+          << remark::add("{0} elements in {1} chunks of {2}; each is read {3}",
+                         dim.extent, dim.chunks, dim.chunk,
+                         dim.reads == 1 ? std::string("once")
+                                        : std::to_string(dim.reads) + " times");
     if (divided.empty())
       remark::missed(kernel.getLoc(), options)
           << remark::add("{0}", explainMissed(kernel));

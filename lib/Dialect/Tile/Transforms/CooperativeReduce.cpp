@@ -83,14 +83,11 @@ Value ReductionWidener::getWide(Value tile) {
   if (Value known = wide.lookup(tile))
     return known;
   RankedTensorType type = getWideType(tile.getType());
-  if (auto constant = tile.getDefiningOp<arith::ConstantOp>()) {
-    auto value = cast<DenseElementsAttr>(constant.getValue());
-    return arith::ConstantOp::create(
-        builder, tile.getLoc(),
-        DenseElementsAttr::get(type, value.getSplatValue<Attribute>()));
-  }
-  if (auto splat = tile.getDefiningOp<SplatOp>())
-    return SplatOp::create(builder, tile.getLoc(), type, splat.getInput());
+  if (isConstantTile(tile))
+    return reshapeConstantTile(builder, tile, type.getShape());
+  if (auto broadcast = tile.getDefiningOp<BroadcastOp>())
+    return BroadcastOp::create(builder, tile.getLoc(), type,
+                               broadcast.getInput(), broadcast.getDims());
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank() - 1));
   return BroadcastOp::create(builder, tile.getLoc(), type, tile, dims);
 }

@@ -13,12 +13,12 @@
 //
 // Legality. Iterations of loop.for are independent, so all of them can run at
 // once: a scalar of the body becomes a tile with one dimension for each loop
-// that it depends on, and a loop that does not matter to it costs nothing.
-// Nothing is said about iterations that store to one place (which may not
-// happen, as the order of iterations is not defined), so those are an error.
+// that it depends on, and a loop that does not matter to it costs nothing. No
+// two iterations store to one element (the loop dialect verifies it).
 // An access is a box if each of its coordinates depends on at most one loop,
 // linearly, and no loop appears in two; others are an error.
 
+#include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
@@ -130,8 +130,6 @@ private:
   DenseMap<Value, LoopVariable> variables;
   DenseMap<Value, TileValue> values;
   IRMapping memrefs;
-  /// Parallel loops of more than one iteration around the current operation.
-  SmallVector<unsigned> enclosing;
 };
 
 } // namespace
@@ -178,39 +176,6 @@ static SmallVector<unsigned> unite(ArrayRef<unsigned> a, ArrayRef<unsigned> b) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
-/// Matches `variable * scale + offset` in one or no dimension of the map.
-static bool matchLinear(AffineExpr expr, std::optional<unsigned> &dim,
-                        int64_t &scale, int64_t &offset) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-    offset += constant.getValue();
-    return true;
-  }
-  if (auto position = dyn_cast<AffineDimExpr>(expr)) {
-    if (dim && *dim != position.getPosition())
-      return false;
-    dim = position.getPosition();
-    scale += 1;
-    return true;
-  }
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary)
-    return false;
-  if (expr.getKind() == AffineExprKind::Add)
-    return matchLinear(binary.getLHS(), dim, scale, offset) &&
-           matchLinear(binary.getRHS(), dim, scale, offset);
-  auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
-  if (expr.getKind() != AffineExprKind::Mul || !factor)
-    return false;
-  std::optional<unsigned> innerDim = dim;
-  int64_t innerScale = 0, innerOffset = 0;
-  if (!matchLinear(binary.getLHS(), innerDim, innerScale, innerOffset))
-    return false;
-  dim = innerDim;
-  scale += innerScale * factor.getValue();
-  offset += innerOffset * factor.getValue();
-  return true;
-}
-
 template <typename AccessOp>
 FailureOr<SmallVector<Coordinate>>
 Tileifier::getCoordinates(AccessOp access) {
@@ -229,30 +194,33 @@ Tileifier::getCoordinates(AccessOp access) {
   }
 
   SmallVector<Coordinate> coordinates;
-  SmallPtrSet<void *, 4> seen;
-  for (auto [number, result] : llvm::enumerate(map.getResults())) {
-    AffineExpr expr =
-        simplifyAffineExpr(result.replaceDims(replacements), map.getNumDims(),
-                           /*numSymbols=*/0);
+  DenseSet<Value> seen;
+  for (auto [number, expr] : llvm::enumerate(map.getResults())) {
+    std::optional<LinearForm> form =
+        getLinearForm(expr.replaceDims(replacements), map.getNumDims());
     Coordinate coordinate;
-    std::optional<unsigned> dim;
-    if (!matchLinear(expr, dim, coordinate.scale, coordinate.offset) ||
-        (dim && coordinate.scale < 1)) {
+    bool isBox = form.has_value();
+    for (unsigned dim = 0; isBox && dim < map.getNumDims(); ++dim) {
+      int64_t scale = form->coefficients[dim];
+      if (scale == 0)
+        continue;
+      isBox = scale > 0 && !coordinate.variable;
+      coordinate = {access.getIndices()[dim], scale, 0};
+    }
+    if (!isBox) {
       access.emitOpError()
           << "coordinate " << number
           << " is not a multiple of one loop variable plus a constant, as a "
              "tile needs it; copy the view to a contiguous tensor first";
       return failure();
     }
-    if (dim) {
-      coordinate.variable = access.getIndices()[*dim];
-      if (!seen.insert(coordinate.variable.getAsOpaquePointer()).second) {
-        access.emitOpError()
-            << "coordinate " << number
-            << " uses a loop variable that another coordinate uses too, which "
-               "is not a box; copy the diagonal to a contiguous tensor first";
-        return failure();
-      }
+    coordinate.offset = form->constant;
+    if (coordinate.variable && !seen.insert(coordinate.variable).second) {
+      access.emitOpError()
+          << "coordinate " << number
+          << " uses a loop variable that another coordinate uses too, which is "
+             "not a box; copy the diagonal to a contiguous tensor first";
+      return failure();
     }
     coordinates.push_back(coordinate);
   }
@@ -314,12 +282,6 @@ LogicalResult Tileifier::convertStore(loop::StoreOp store) {
   if (failed(coordinates))
     return failure();
   Box box = getBox(store.getLoc(), *coordinates);
-  for (unsigned loop : enclosing)
-    if (!llvm::is_contained(box.loops, loop))
-      return store.emitOpError()
-             << "is in a loop of " << extents[loop]
-             << " iterations that all store to the same element; use "
-                "loop.reduce to combine them";
   StoreOp::create(builder, store.getLoc(),
                   spread(store.getLoc(), values[store.getValue()], box.loops),
                   memrefs.lookup(store.getMemref()), box.indices, box.dims,
@@ -345,10 +307,7 @@ LogicalResult Tileifier::convertFor(loop::ForOp loop) {
     variables[variable] = {unsigned(extents.size()), start};
     extents.push_back(loop.getExtent());
   }
-  enclosing.push_back(*variables[variable].dim);
-  LogicalResult converted = convertBlock(*loop.getBody());
-  enclosing.pop_back();
-  return converted;
+  return convertBlock(*loop.getBody());
 }
 
 LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {

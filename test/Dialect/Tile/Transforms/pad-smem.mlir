@@ -10,7 +10,7 @@
 // is shifted by one.
 
 // CHECK-LABEL: tile.kernel @column
-// CHECK:         tile.alloc : <32x32xf32, #tile.shared<pad = 1>>
+// CHECK:         tile.alloc : !tile.buffer<32x32xf32, #tile.shared<pad = 1>>
 // REMARK: [Passed] PadSmem | Category:deplo-pad-smem | Function=column | Remark="accesses of the buffer of %arg0: 32-way -> conflict-free with a pad of 1"
 // NEVER-NOT:   pad =
 #column = #tile.layout<[32, 32], register = [[0, 16], [0, 8], [0, 4], [0, 2], [0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
@@ -31,7 +31,7 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
 // words, and leaves reads of one word 4-way.
 
 // CHECK-LABEL: tile.kernel @keeps_vectors
-// CHECK:         tile.alloc : <32x32xf32, #tile.shared<pad = 4>>
+// CHECK:         tile.alloc : !tile.buffer<32x32xf32, #tile.shared<pad = 4>>
 // REMARK: Function=keeps_vectors | Remark="accesses of the buffer of %arg0: 32-way -> 4-way with a pad of 4"
 #column = #tile.layout<[32, 32], register = [[0, 16], [0, 8], [0, 4], [0, 2], [0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
 module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
@@ -51,7 +51,7 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
 // Rows that lanes read along have no conflicts, in chunks as well.
 
 // CHECK-LABEL: tile.kernel @row
-// CHECK:         tile.alloc : <2x8192xf32, #tile.shared<>>
+// CHECK:         tile.alloc : !tile.buffer<2x8192xf32, #tile.shared<>>
 // REMARK: [Missed] {{.*}} Function=row | Remark="accesses of the buffer of %arg0 are conflict-free"
 #row = #tile.layout<[2, 512], register = [[0, 1], [0, 2], [0, 128], [0, 256]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[1, 0]]>
 module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
@@ -74,10 +74,10 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
 // A pad of more than a quarter of the buffer is for `always` only.
 
 // CHECK-LABEL: tile.kernel @budget
-// CHECK:         tile.alloc : <32x2xf32, #tile.shared<>>
+// CHECK:         tile.alloc : !tile.buffer<32x2xf32, #tile.shared<>>
 // REMARK: Function=budget | Remark="accesses of the buffer of %arg0 stay 2-way: no pad of up to 64 bytes lowers that"
 // ALWAYS-LABEL: tile.kernel @budget
-// ALWAYS:         tile.alloc : <32x2xf32, #tile.shared<pad = 1>>
+// ALWAYS:         tile.alloc : !tile.buffer<32x2xf32, #tile.shared<pad = 1>>
 #column = #tile.layout<[32, 2], register = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
 module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
   tile.kernel @budget(%x: memref<32x3xf32>, %y: memref<32x3xf32>) axes(%i = 1 step 1 grid) warps(1) {

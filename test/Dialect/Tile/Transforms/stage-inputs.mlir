@@ -13,15 +13,15 @@
 // CHECK-LABEL: tile.kernel @swept_twice
 // CHECK-SAME:    (%[[X:.+]]: memref<32x7000xf32>, %{{.*}}: memref<32x7000xf32>) axes(%[[I:.+]] = 32 step 2 grid)
 // CHECK:         %[[ZERO:.+]] = arith.constant 0 : index
-// CHECK:         %[[ROW:.+]] = tile.alloc : <2x8192xf32, #tile.shared<>>
+// CHECK:         %[[ROW:.+]] = tile.alloc : !tile.buffer<2x8192xf32, #tile.shared<>>
 // CHECK-NEXT:    tile.copy %[[X]][%[[I]], %[[ZERO]]] to %[[ROW]] bounds [32, 7000]
 // CHECK-NEXT:    tile.barrier
 // CHECK-NOT:     tile.load
 // CHECK-NOT:     tile.barrier
 // CHECK:         scf.for %[[K:.+]] = {{.*}} iter_args
-// CHECK-NEXT:      tile.read %[[ROW]][%[[ZERO]], %[[K]]] : <2x8192xf32, #tile.shared<>> -> tensor<2x2048xf32>
+// CHECK-NEXT:      tile.read %[[ROW]][%[[ZERO]], %[[K]]] : !tile.buffer<2x8192xf32, #tile.shared<>> -> tensor<2x2048xf32>
 // CHECK:         scf.for %[[J:.+]] =
-// CHECK-NEXT:      tile.read %[[ROW]][%[[ZERO]], %[[J]]] : <2x8192xf32, #tile.shared<>> -> tensor<2x2048xf32>
+// CHECK-NEXT:      tile.read %[[ROW]][%[[ZERO]], %[[J]]] : !tile.buffer<2x8192xf32, #tile.shared<>> -> tensor<2x2048xf32>
 
 // REMARK: [Passed] StageInputs | Category:deplo-stage-inputs | Function=swept_twice | Remark="65536 bytes of %arg0 are copied once and read 2 times"
 // NEVER: [Missed] StageInputs | Category:deplo-stage-inputs | Function=swept_twice | Remark="the schedule says never"
@@ -58,14 +58,14 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
 // ALWAYS-LABEL: tile.kernel @read_once
 // ALWAYS-SAME:    (%[[X:.+]]: memref<32x2048xf32>, %[[W:.+]]: memref<2048xf32>, %{{.*}}: memref<32x2048xf32>) axes(%[[I:.+]] = 32 step 1 grid)
 // ALWAYS:         %[[ZERO:.+]] = arith.constant 0 : index
-// ALWAYS:         %[[XROW:.+]] = tile.alloc : <1x2048xf32, #tile.shared<>>
+// ALWAYS:         %[[XROW:.+]] = tile.alloc : !tile.buffer<1x2048xf32, #tile.shared<>>
 // ALWAYS-NEXT:    tile.copy %[[X]][%[[I]], %[[ZERO]]] to %[[XROW]] :
-// ALWAYS-NEXT:    %[[WROW:.+]] = tile.alloc : <2048xf32, #tile.shared<>>
+// ALWAYS-NEXT:    %[[WROW:.+]] = tile.alloc : !tile.buffer<2048xf32, #tile.shared<>>
 // ALWAYS-NEXT:    tile.copy %[[W]][%[[ZERO]]] to %[[WROW]] :
 // ALWAYS-NEXT:    tile.barrier
-// ALWAYS-NEXT:    tile.read %[[XROW]][%[[ZERO]], %[[ZERO]]] : <1x2048xf32, #tile.shared<>> -> tensor<1x2048xf32>
+// ALWAYS-NEXT:    tile.read %[[XROW]][%[[ZERO]], %[[ZERO]]] : !tile.buffer<1x2048xf32, #tile.shared<>> -> tensor<1x2048xf32>
 // ALWAYS-NOT:     tile.barrier
-// ALWAYS:         tile.read %[[WROW]][%[[ZERO]]] : <2048xf32, #tile.shared<>> -> tensor<2048xf32>
+// ALWAYS:         tile.read %[[WROW]][%[[ZERO]]] : !tile.buffer<2048xf32, #tile.shared<>> -> tensor<2048xf32>
 module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
   tile.kernel @read_once(%x: memref<32x2048xf32>, %w: memref<2048xf32>, %y: memref<32x2048xf32>) axes(%i = 32 step 1 grid) warps(8) {
     %c0 = arith.constant 0 : index
@@ -121,7 +121,7 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
 // CHECK-LABEL: tile.kernel @steps
 // CHECK-SAME:    (%[[X:.+]]: memref<8x4096xf32>
 // CHECK:         %[[ONE:.+]] = arith.constant 1 : index
-// CHECK:         %[[ROW:.+]] = tile.alloc : <1x2048xf32, #tile.shared<>>
+// CHECK:         %[[ROW:.+]] = tile.alloc : !tile.buffer<1x2048xf32, #tile.shared<>>
 // CHECK:         tile.copy %[[X]][%{{.*}}, %[[ONE]]] to %[[ROW]] steps [1, 2]
 // CHECK:         scf.for %[[K:.+]] =
 // CHECK:           tile.read %[[ROW]][%{{.*}}, %[[K]]]

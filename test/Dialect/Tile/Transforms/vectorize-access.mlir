@@ -94,7 +94,7 @@ tile.kernel @masks(%a: memref<1024xf32>, %b: memref<16x128xf32>, %c: memref<1024
 
 // CHECK-LABEL: tile.kernel @shared
 // CHECK:         tile.copy {{.*}} vector 2 : memref<4x128xf32>
-// CHECK:         tile.read {{.*}} vector 2 : <4x128xf32, #tile.shared<pad = 2>>
+// CHECK:         tile.read {{.*}} vector 2 : !tile.buffer<4x128xf32, #tile.shared<pad = 2>>
 // CHECK:         tile.write {{.*}} vector 2 : tensor<1x128xf32
 // CHECK:         tile.write %{{[^ ]*}}, %{{[^ ]*}}[{{.*}}] : tensor<1x128xf32
 // CHECK:         tile.store {{.*}} vector 4 : tensor<1x128xf32

@@ -271,7 +271,7 @@ def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, AllTypesMatch<[
   let hasFolder = 1;
 }
 
-def Graph_MapOp : Graph_Op<"map", [Pure, SingleBlockImplicitTerminator<"YieldOp">,
+def Graph_MapOp : Graph_Op<"map", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "a scalar function of corresponding elements";
   let description = [{

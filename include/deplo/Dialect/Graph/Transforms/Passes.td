@@ -38,4 +38,40 @@ def DecomposePass : Pass<"deplo-decompose", "::mlir::func::FuncOp"> {
                            "::mlir::math::MathDialect"];
 }
 
+def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {
+  let summary = "primitives become groups, one kernel each";
+  let description = [{
+    Merges consumers with what they read into `graph.fused`, where that is legal
+    and the cost model says that it pays.
+
+    ```mlir
+    %e = graph.map (%a = %x : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
+      %0 = math.exp %a : f32
+      graph.yield %0 : f32
+    }
+    %s = graph.reduce add %e axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+    ```
+    becomes
+    ```mlir
+    %s = graph.fused @reduce_add_2048 (%p = %x : tensor<32x2048xf32>) -> (tensor<32xf32>) {
+      %e = graph.map (%a = %p : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
+        %0 = math.exp %a : f32
+        graph.yield %0 : f32
+      }
+      %r = graph.reduce add %e axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+      graph.yield %r : tensor<32xf32>
+    }
+    ```
+
+    Legal means: no other kernel runs between the two; every read between them
+    runs in the loops that the value is computed in; reductions of one group keep
+    the same axes; a value that leaves the group is computed once. Reads that no
+    loops over a box can make are made from a copy.
+
+    Each merge is a remark with its numbers, each pair kept apart one with the
+    reason, each kernel one with what it moves and computes.
+  }];
+  let dependentDialects = ["::deplo::graph::GraphDialect"];
+}
+
 #endif // DEPLO_DIALECT_GRAPH_TRANSFORMS_PASSES_TD

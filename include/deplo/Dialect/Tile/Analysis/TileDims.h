@@ -7,8 +7,10 @@
 #define DEPLO_DIALECT_TILE_ANALYSIS_TILEDIMS_H
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/PointerUnion.h"
 
 namespace deplo::tile {
 
@@ -18,17 +20,17 @@ namespace deplo::tile {
 /// pass resizes. A class is an axis of the kernel, if accesses along it start
 /// at the axis's index, or an inner dimension.
 ///
-/// A constant that several operations share would tie their dimensions
-/// together, so the constructor gives each use its own (see
-/// `separateConstants`).
+/// A constant has whatever size its use wants. Operations that share one are
+/// not tied together by it, so classes of constants are those of their uses.
 class TileDims {
 public:
   explicit TileDims(KernelOp kernel);
 
   unsigned getNumClasses() const { return classes.size(); }
-  /// The class of each dimension of a tile.
+  /// The class of each dimension of a tile that is not a constant.
   llvm::SmallVector<unsigned> getClasses(mlir::Value tile) const;
-  unsigned getClass(mlir::Value tile, unsigned dim) const;
+  /// The class of each dimension of an operand.
+  llvm::SmallVector<unsigned> getClasses(mlir::OpOperand &operand) const;
 
   /// Elements of a tile along the class.
   int64_t getSize(unsigned number) const { return classes[number].size; }
@@ -38,24 +40,37 @@ public:
   std::optional<unsigned> getAxis(unsigned number) const {
     return classes[number].axis;
   }
+  /// How many accesses have neighbours along the class side by side in memory.
+  int64_t getContiguousAccesses(unsigned number) const {
+    return classes[number].contiguousAccesses;
+  }
 
   /// Gives the tiles of the class another size. Bounds of accesses stay.
   void resize(unsigned number, int64_t size);
 
 private:
-  using Dim = std::pair<mlir::Value, unsigned>;
+  /// A value, or an operand that is a constant.
+  using Tile = llvm::PointerUnion<mlir::Value, mlir::OpOperand *>;
+  using Dim = std::pair<void *, unsigned>;
   struct Class {
     int64_t size;
     int64_t extent;
+    int64_t contiguousAccesses = 0;
     std::optional<unsigned> axis;
-    llvm::SmallVector<Dim> members;
+    llvm::SmallVector<std::pair<Tile, unsigned>> members;
   };
 
-  void unite(mlir::Value a, unsigned dimA, mlir::Value b, unsigned dimB);
-  void uniteAll(mlir::Value a, mlir::Value b);
+  static Tile getTile(mlir::OpOperand &operand);
+  static mlir::RankedTensorType getType(Tile tile);
+  llvm::SmallVector<unsigned> getClassesOf(Tile tile) const;
+  void unite(Tile a, unsigned dimA, Tile b, unsigned dimB);
+  void uniteAll(Tile a, Tile b);
   void visit(mlir::Operation *op);
-  template <typename OpT> void visitAccess(OpT access, mlir::Value tile);
-  void number();
+  void visitElementwise(mlir::Operation *op);
+  void visitLoop(mlir::scf::ForOp loop);
+  template <typename OpT>
+  void visitAccess(OpT access, llvm::ArrayRef<unsigned> numbers);
+  void numberClasses();
 
   KernelOp kernel;
   llvm::EquivalenceClasses<Dim> relation;
@@ -63,12 +78,12 @@ private:
   llvm::SmallVector<Class> classes;
 };
 
-/// Gives each use of a constant tile its own constant.
-void separateConstants(KernelOp kernel);
+/// Whether the tile's elements are all one constant or scalar.
+bool isConstantTile(mlir::Value tile);
 
-/// Sets the type of a tile, and the value if it is a constant, to another
-/// shape.
-void setTileShape(mlir::Value tile, llvm::ArrayRef<int64_t> shape);
+/// A constant tile in another shape.
+mlir::Value reshapeConstantTile(mlir::OpBuilder &builder, mlir::Value tile,
+                                llvm::ArrayRef<int64_t> shape);
 
 /// The tile type with another shape. Tiles have no layout yet.
 inline mlir::RankedTensorType withShape(mlir::Type tile,

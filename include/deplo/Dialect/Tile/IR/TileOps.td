@@ -118,7 +118,7 @@ def Tile_StoreOp : Tile_GlobalOp<"store"> {
 def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc<Tile_SharedMemory>]>]> {
   let summary = "a buffer in shared memory, alive for the whole kernel";
   let results = (outs Tile_BufferType:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
 }
 
 class Tile_CopyLikeOp<string mnemonic> : Tile_GlobalOp<mnemonic> {
@@ -133,7 +133,7 @@ def Tile_CopyOp : Tile_CopyLikeOp<"copy"> {
   let description = "Masked elements are zero. Other threads see it after a barrier." # boxDescription;
   let assemblyFormat = [{
     $memref `[` $indices `]` `to` $buffer (`dims` $dims^)? (`steps` $steps^)? (`bounds` $bounds^)?
-    (`vector` $vector^)? attr-dict `:` type($memref) `,` type($buffer)
+    (`vector` $vector^)? attr-dict `:` type($memref) `,` qualified(type($buffer))
   }];
 }
 
@@ -146,7 +146,7 @@ def Tile_AsyncCopyOp : Tile_CopyLikeOp<"async_copy"> {
   let results = (outs Tile_TokenType:$token);
   let assemblyFormat = [{
     $memref `[` $indices `]` `to` $buffer (`dims` $dims^)? (`steps` $steps^)? (`bounds` $bounds^)?
-    (`vector` $vector^)? attr-dict `:` type($memref) `,` type($buffer)
+    (`vector` $vector^)? attr-dict `:` type($memref) `,` qualified(type($buffer))
   }];
 }
 
@@ -175,7 +175,7 @@ def Tile_ReadOp : Tile_BufferOp<"read"> {
   let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$buffer, Variadic<Index>:$indices,
                        OptionalAttr<I64Attr>:$vector);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$buffer `[` $indices `]` (`vector` $vector^)? attr-dict `:` type($buffer) `->` type($result)";
+  let assemblyFormat = "$buffer `[` $indices `]` (`vector` $vector^)? attr-dict `:` qualified(type($buffer)) `->` type($result)";
 }
 
 def Tile_WriteOp : Tile_BufferOp<"write"> {
@@ -183,7 +183,7 @@ def Tile_WriteOp : Tile_BufferOp<"write"> {
   let description = bufferDescription;
   let arguments = (ins AnyRankedTensor:$value, Arg<Tile_BufferType, "", [MemWrite]>:$buffer,
                        Variadic<Index>:$indices, OptionalAttr<I64Attr>:$vector);
-  let assemblyFormat = "$value `,` $buffer `[` $indices `]` (`vector` $vector^)? attr-dict `:` type($value) `,` type($buffer)";
+  let assemblyFormat = "$value `,` $buffer `[` $indices `]` (`vector` $vector^)? attr-dict `:` type($value) `,` qualified(type($buffer))";
 }
 
 def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead<Tile_SharedMemory>, MemWrite<Tile_SharedMemory>]>]> {

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a kernel costs before it is scheduled: enough to tell whether two of them
+// are better off as one.
+
+#ifndef DEPLO_ANALYSIS_FUSIONCOST_H
+#define DEPLO_ANALYSIS_FUSIONCOST_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+
+namespace deplo {
+
+/// The machine, in seconds.
+struct MachineModel {
+  double bytesPerSecond;
+  double operationsPerSecond;
+  double launchSeconds;
+  int64_t multiprocessors;
+  /// Registers and shared memory that one row may fill.
+  int64_t onChipBytes;
+};
+
+/// One kernel.
+struct KernelCost {
+  int64_t bytesRead = 0;
+  int64_t bytesWritten = 0;
+  double operations = 0;
+  /// Pieces of work that different multiprocessors can take: rows of a
+  /// reduction, blocks of elements of a map.
+  int64_t pieces = 1;
+  /// How often the loops go over the data: once if a piece stays on chip.
+  int64_t sweeps = 1;
+
+  /// Bytes that one piece of work reads.
+  int64_t getBytesPerPiece() const;
+};
+
+/// The operations that computing one element of an operation such as `math.exp`
+/// takes, on machines that multiply and add in one.
+double getOperationCost(llvm::StringRef operation);
+
+/// Launch, and whichever is longer of memory traffic and arithmetic on the
+/// multiprocessors that have work.
+double estimateSeconds(const KernelCost &kernel, const MachineModel &machine);
+
+/// Whether one kernel is no slower than two.
+bool pays(const KernelCost &fused, const KernelCost &producer, const KernelCost &consumer,
+          const MachineModel &machine);
+
+} // namespace deplo
+
+#endif // DEPLO_ANALYSIS_FUSIONCOST_H

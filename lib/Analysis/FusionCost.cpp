@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Analysis/FusionCost.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+#include <algorithm>
+
+namespace deplo {
+
+int64_t KernelCost::getBytesPerPiece() const {
+  return bytesRead / std::max<int64_t>(pieces, 1);
+}
+
+// Instructions of an accurate f32 implementation; the order of magnitude is
+// what matters.
+double getOperationCost(llvm::StringRef operation) {
+  return llvm::StringSwitch<double>(operation)
+      .Case("arith.constant", 0)
+      .Case("arith.divf", 9)
+      .Cases({"math.sqrt", "math.rsqrt"}, 8)
+      .Cases({"math.exp", "math.log"}, 12)
+      .Cases({"math.tanh", "math.erf"}, 20)
+      .Cases({"math.sin", "math.cos"}, 30)
+      .Case("math.powf", 60)
+      .Default(1);
+}
+
+double estimateSeconds(const KernelCost &kernel, const MachineModel &machine) {
+  int64_t busy = std::clamp<int64_t>(kernel.pieces, 1, machine.multiprocessors);
+  double share = static_cast<double>(busy) / machine.multiprocessors;
+  bool staysOnChip = kernel.getBytesPerPiece() <= machine.onChipBytes;
+  double bytes = static_cast<double>(kernel.bytesRead) *
+                     (staysOnChip ? 1 : kernel.sweeps) +
+                 kernel.bytesWritten;
+  double traffic = bytes / (machine.bytesPerSecond * share);
+  double arithmetic = kernel.operations / (machine.operationsPerSecond * share);
+  return machine.launchSeconds + std::max(traffic, arithmetic);
+}
+
+bool pays(const KernelCost &fused, const KernelCost &producer,
+          const KernelCost &consumer, const MachineModel &machine) {
+  return estimateSeconds(fused, machine) <=
+         estimateSeconds(producer, machine) +
+             estimateSeconds(consumer, machine);
+}
+
+} // namespace deplo

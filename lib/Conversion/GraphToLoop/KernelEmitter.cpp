@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A kernel is a nest of parallel loops. In its body come the values that are
+// the same for all inner loops, reductions among them, then inner loops for
+// each result that has more elements. Maps are computed where they are used: in
+// the body of a reduction from loads, once more in the inner loops.
+
+#include "KernelEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace deplo::graph {
+
+loop::KernelOp KernelEmitter::emit(StringRef name, ArrayRef<Type> argumentTypes,
+                                   ArrayRef<unsigned> argumentNumbers) {
+  argumentOf = argumentNumbers;
+  kernel = loop::KernelOp::create(builder, loc, name, argumentTypes);
+  Scope scope(nullptr, OpBuilder::atBlockEnd(kernel.getBody()));
+  for (unsigned loop : loops.parallel) {
+    auto forOp = loop::ForOp::create(scope.builder, loc, loops.getExtent(loop));
+    scope.inductionVars[loop] = forOp.getInductionVar();
+    scope.builder.setInsertionPointToEnd(forOp.getBody());
+  }
+  emitParallelValues(scope);
+  emitOutputs(scope);
+  return kernel;
+}
+
+/// Everything that does not depend on inner loops, in program order.
+void KernelEmitter::emitParallelValues(Scope &scope) {
+  for (unsigned index = 0; index < loops.items.size(); ++index)
+    if (loops.items[index].isPerIteration)
+      emitItem(index, scope);
+}
+
+void KernelEmitter::emitOutputs(Scope &scope) {
+  // Results with the same inner loops share them.
+  SmallVector<SmallVector<const KernelLoops::Output *>> nests;
+  for (const KernelLoops::Output &output : loops.outputs) {
+    if (output.swept.empty()) {
+      emitStore(output, scope);
+      continue;
+    }
+    auto *nest = llvm::find_if(nests, [&](const auto &others) {
+      return others.front()->swept == output.swept;
+    });
+    if (nest == nests.end())
+      nests.push_back({&output});
+    else
+      nest->push_back(&output);
+  }
+  for (ArrayRef<const KernelLoops::Output *> outputs : nests) {
+    const KernelLoops::Loops &swept = outputs.front()->swept;
+    Scope inner(&scope, scope.builder);
+    for (unsigned loop : swept) {
+      auto forOp =
+          loop::ForOp::create(inner.builder, loc, loops.getExtent(loop));
+      inner.inductionVars[loop] = forOp.getInductionVar();
+      // Loads that do not depend on the inner loops go before them.
+      if (loop == swept.front())
+        scope.builder.setInsertionPoint(forOp);
+      inner.builder.setInsertionPointToEnd(forOp.getBody());
+    }
+    SmallVector<unsigned> wanted;
+    for (const KernelLoops::Output *output : outputs)
+      wanted.push_back(output->item);
+    emitReads(wanted, inner);
+    for (const KernelLoops::Output *output : outputs)
+      emitStore(*output, inner);
+    scope.builder.setInsertionPointToEnd(scope.builder.getInsertionBlock());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Items
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::lookup(unsigned item, const Scope &scope) const {
+  for (const Scope *at = &scope; at; at = at->parent)
+    if (Value value = at->values.lookup(item))
+      return value;
+  return {};
+}
+
+void KernelEmitter::emitReads(ArrayRef<unsigned> wanted, Scope &scope) {
+  SmallVector<unsigned> pending(wanted), missing;
+  llvm::SmallDenseSet<unsigned> visited;
+  while (!pending.empty()) {
+    unsigned index = pending.pop_back_val();
+    if (lookup(index, scope) || !visited.insert(index).second)
+      continue;
+    missing.push_back(index);
+    for (std::optional<unsigned> source : loops.items[index].sources)
+      if (source)
+        pending.push_back(*source);
+  }
+  llvm::sort(missing);
+  for (unsigned index : missing)
+    emitItem(index, scope);
+}
+
+void KernelEmitter::emitItem(unsigned index, Scope &scope) {
+  const KernelLoops::Item &item = loops.items[index];
+  Value value;
+  if (item.primitive.isReduction()) {
+    value = emitReduce(item, scope);
+  } else {
+    SmallVector<Value> operands;
+    for (unsigned read = 0; read < item.primitive.reads.size(); ++read)
+      operands.push_back(emitRead(item, read, scope));
+    value = item.primitive.op
+                ? emitMap(cast<MapOp>(item.primitive.op), operands, scope)
+                : operands.front();
+  }
+  scope.values[index] = value;
+}
+
+Value KernelEmitter::emitRead(const KernelLoops::Item &item, unsigned read,
+                              Scope &scope) {
+  if (std::optional<unsigned> source = item.sources[read]) {
+    emitReads(*source, scope);
+    return lookup(*source, scope);
+  }
+  if (std::optional<unsigned> access = item.accesses[read])
+    return emitLoad(
+        *access, item.primitive.op ? item.primitive.op->getLoc() : loc, scope);
+  auto constant = item.primitive.reads[read].source.getDefiningOp<ConstantOp>();
+  return getConstant(cast<TypedAttr>(
+      cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>()));
+}
+
+Value KernelEmitter::emitMap(MapOp map, ValueRange operands, Scope &scope) {
+  IRMapping mapping;
+  mapping.map(map.getBody()->getArguments(), operands);
+  for (Operation &op : map.getBody()->without_terminator()) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      mapping.map(constant.getResult(), getConstant(constant.getValue()));
+    else
+      scope.builder.clone(op, mapping);
+  }
+  return mapping.lookup(map.getYielded());
+}
+
+/// Constants stand at the top of the kernel, once each.
+Value KernelEmitter::getConstant(TypedAttr value) {
+  Value &constant = constants[value];
+  if (!constant) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(kernel.getBody());
+    for (Operation &op : *kernel.getBody()) {
+      if (!isa<arith::ConstantOp>(op))
+        break;
+      builder.setInsertionPointAfter(&op);
+    }
+    constant = arith::ConstantOp::create(builder, loc, value);
+  }
+  return constant;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+/// The type in which elements of `type` accumulate.
+static Type getAccumulatorType(Type type) {
+  bool isNarrow = isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
+  return isNarrow ? Float32Type::get(type.getContext()) : type;
+}
+
+Value KernelEmitter::emitReduce(const KernelLoops::Item &item, Scope &scope) {
+  Value value = emitReduceLoops(item, /*depth=*/0, scope);
+  Type type = getElementTypeOrSelf(item.primitive.op->getResult(0).getType());
+  if (value.getType() == type)
+    return value;
+  return arith::TruncFOp::create(scope.builder, item.primitive.op->getLoc(),
+                                 type, value);
+}
+
+Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,
+                                     size_t depth, Scope &scope) {
+  auto reduce = cast<ReduceOp>(item.primitive.op);
+  Type type =
+      getAccumulatorType(getElementTypeOrSelf(reduce.getResult().getType()));
+  if (depth == item.reduced.size()) {
+    Value element = emitRead(item, 0, scope);
+    if (element.getType() == type)
+      return element;
+    return arith::ExtFOp::create(scope.builder, reduce.getLoc(), type, element);
+  }
+  unsigned loop = item.reduced[depth];
+  auto loopOp =
+      loop::ReduceOp::create(scope.builder, reduce.getLoc(), reduce.getKind(),
+                             loops.getExtent(loop), type);
+  Scope inner(&scope, OpBuilder::atBlockEnd(loopOp.getBody()));
+  inner.inductionVars[loop] = loopOp.getInductionVar();
+  OpBuilder::InsertPoint after = scope.builder.saveInsertionPoint();
+  if (!scope.parent)
+    scope.builder.setInsertionPoint(loopOp);
+  Value value = emitReduceLoops(item, depth + 1, inner);
+  loop::YieldOp::create(inner.builder, reduce.getLoc(), value);
+  scope.builder.restoreInsertionPoint(after);
+  return loopOp.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::getInductionVar(unsigned loop, const Scope &scope) const {
+  for (const Scope *at = &scope; at; at = at->parent)
+    if (Value value = at->inductionVars.lookup(loop))
+      return value;
+  llvm_unreachable("a loop that is not open");
+}
+
+std::pair<AffineMap, SmallVector<Value>>
+KernelEmitter::getCoordinates(unsigned access, const Scope &scope) {
+  SmallVector<AffineExpr> exprs;
+  SmallVector<Value> operands;
+  for (const BoxCoordinate &box : loops.accesses[access].view.coordinates) {
+    AffineExpr expr = builder.getAffineConstantExpr(box.constant);
+    if (box.factor != 0) {
+      expr = expr + builder.getAffineDimExpr(operands.size()) * box.factor;
+      operands.push_back(getInductionVar(box.loop, scope));
+    }
+    exprs.push_back(expr);
+  }
+  return {AffineMap::get(operands.size(), 0, exprs, builder.getContext()),
+          operands};
+}
+
+Value KernelEmitter::emitLoad(unsigned access, Location readLoc, Scope &scope) {
+  // A load that the inner loops don't move belongs outside of them.
+  auto isInner = [&](const BoxCoordinate &box) {
+    return box.factor != 0 && !llvm::is_contained(loops.parallel, box.loop);
+  };
+  Scope *at = &scope;
+  if (llvm::none_of(loops.accesses[access].view.coordinates, isInner))
+    while (at->parent)
+      at = at->parent;
+  auto [map, operands] = getCoordinates(access, *at);
+  Value argument = kernel.getArguments()[argumentOf[access]];
+  // The same element may be there already.
+  for (const Scope *open = at; open; open = open->parent)
+    for (const auto &load : open->loaded)
+      if (load.argument == argument && load.map == map &&
+          load.operands == operands)
+        return load.value;
+  Value value =
+      loop::LoadOp::create(at->builder, readLoc, argument, map, operands);
+  at->loaded.push_back({argument, map, operands, value});
+  return value;
+}
+
+void KernelEmitter::emitStore(const KernelLoops::Output &output, Scope &scope) {
+  auto [map, operands] = getCoordinates(output.access, scope);
+  Value argument = kernel.getArguments()[argumentOf[output.access]];
+  loop::StoreOp::create(scope.builder, loc, lookup(output.item, scope),
+                        argument, map, operands);
+}
+
+} // namespace deplo::graph

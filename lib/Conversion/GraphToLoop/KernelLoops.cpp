@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelLoops.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace deplo::graph {
+
+using Axis = AxisClasses::Axis;
+
+static SmallVector<int64_t> getStrides(Value buffer) {
+  auto [strides, offset] =
+      cast<MemRefType>(buffer.getType()).getStridesAndOffset();
+  return strides;
+}
+
+static ArrayRef<int64_t> getShape(Value buffer) {
+  return cast<MemRefType>(buffer.getType()).getShape();
+}
+
+static InFlightDiagnostic emitError(FusedOp fused, const Primitive &primitive) {
+  Operation *op = primitive.op ? primitive.op : fused.getOperation();
+  return op->emitOpError() << "can't be lowered by deplo-graph-to-loop: ";
+}
+
+//===----------------------------------------------------------------------===//
+// Items
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
+                                    ValueRange outputBuffers) {
+  llvm::DenseMap<Value, unsigned> computed;
+  auto add = [&](Primitive primitive) -> LogicalResult {
+    Item item;
+    for (const Read &read : primitive.reads) {
+      auto source = computed.find(read.source);
+      bool isComputed = source != computed.end();
+      item.sources.push_back(isComputed ? std::optional(source->second)
+                                        : std::nullopt);
+      item.accesses.emplace_back();
+      auto constant = read.source.getDefiningOp<ConstantOp>();
+      if (constant && !isa<SplatElementsAttr>(constant.getValue()))
+        return emitError(fused, primitive)
+               << "a constant of different elements can't be part of a kernel, "
+                  "pass it as an argument";
+    }
+    item.primitive = std::move(primitive);
+    items.push_back(std::move(item));
+    return success();
+  };
+  for (Operation &op : fused.getBody()->without_terminator()) {
+    if (!isa<MapOp, ReduceOp>(op))
+      continue;
+    for (Value operand : op.getOperands())
+      if (!traceRead(operand))
+        return op.emitOpError("can't be lowered by deplo-graph-to-loop: its "
+                              "operand is reshaped in a way that is no view");
+    if (failed(add(space.getPrimitive(&op, items.size()))))
+      return failure();
+    computed[op.getResult(0)] = items.size() - 1;
+  }
+  for (Value yielded : fused.getYield().getValues()) {
+    if (!computed.count(yielded)) {
+      // A view or an argument: one more primitive copies it.
+      std::optional<Read> read = traceRead(yielded);
+      if (!read)
+        return fused.emitOpError("can't be lowered by deplo-graph-to-loop: a "
+                                 "result is reshaped in a way that is no view");
+      auto shape = cast<RankedTensorType>(yielded.getType()).getShape();
+      if (failed(add(space.getCopy(*read, shape, items.size()))))
+        return failure();
+      computed[yielded] = items.size() - 1;
+    }
+    outputs.push_back({computed[yielded], 0, {}});
+  }
+  return success();
+}
+
+LogicalResult KernelLoops::shareLoops(FusedOp fused) {
+  for (Item &item : items)
+    for (auto [read, source] :
+         llvm::zip_equal(item.primitive.reads, item.sources))
+      if (source &&
+          !space.unify(item.primitive, read.map, items[*source].primitive))
+        return emitError(fused, item.primitive)
+               << "it reads what the kernel computes in another order, or a "
+                  "part of it; run deplo-fuse-vertical";
+  return success();
+}
+
+/// The parallel loops: those that reductions keep, or all loops of the result.
+LogicalResult KernelLoops::findParallel(FusedOp fused) {
+  const Primitive &result = items[outputs.back().item].primitive;
+  SmallVector<Axis> axes = space.classes.getLeaves(result.getResultAxes());
+  auto getSorted = [&](ArrayRef<Axis> list) {
+    SmallVector<Axis> leaves = space.classes.getLeaves(list);
+    llvm::sort(leaves);
+    return leaves;
+  };
+  std::optional<SmallVector<Axis>> kept;
+  for (Item &item : items) {
+    if (!space.hasDistinctLoops(item.primitive))
+      return emitError(fused, item.primitive)
+             << "it is read along a diagonal; run deplo-fuse-vertical";
+    if (!item.primitive.isReduction())
+      continue;
+    SmallVector<Axis> own = getSorted(item.primitive.getResultAxes());
+    if (kept && *kept != own)
+      return emitError(fused, item.primitive)
+             << "reductions of one kernel must keep the same axes; run "
+                "deplo-fuse-vertical";
+    kept = own;
+  }
+  SmallVector<Axis> parallelAxes = kept ? *kept : getSorted(axes);
+  for (Output &output : outputs) {
+    const Primitive &primitive = items[output.item].primitive;
+    SmallVector<Axis> own = getSorted(primitive.getResultAxes());
+    if (kept ? !llvm::includes(own, parallelAxes) : own != parallelAxes)
+      return emitError(fused, primitive)
+             << "its elements would be stored more than once; run "
+                "deplo-fuse-vertical";
+  }
+  // In the order of the result, so that it is stored in order.
+  for (Axis axis : axes)
+    if (llvm::is_contained(parallelAxes, axis))
+      parallelLeaves.push_back(getNumber(axis));
+  return success();
+}
+
+LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
+                                        ValueRange outputBuffers) {
+  // Reads may split loops of each other: the second round finds them split.
+  for (int round = 0; round < 2; ++round) {
+    accesses.clear();
+    for (Item &item : items)
+      for (auto [number, read] : llvm::enumerate(item.primitive.reads)) {
+        auto argument = dyn_cast<BlockArgument>(read.source);
+        if (!argument)
+          continue;
+        Value buffer = inputBuffers[argument.getArgNumber()];
+        auto coordinates = space.getCoordinates(
+            item.primitive, read.map, getShape(buffer), getStrides(buffer));
+        if (!coordinates)
+          return emitError(fused, item.primitive)
+                 << "operand " << number
+                 << " is not read along loops over a "
+                    "box; run deplo-fuse-vertical";
+        item.accesses[number] = accesses.size();
+        accesses.push_back({buffer, *coordinates, {}});
+      }
+  }
+  for (auto [output, buffer] : llvm::zip_equal(outputs, outputBuffers)) {
+    output.access = accesses.size();
+    accesses.push_back(
+        {buffer,
+         {space.getResultCoordinates(items[output.item].primitive)},
+         {}});
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+unsigned KernelLoops::getNumber(Axis leaf) {
+  auto [position, isNew] = numbers.try_emplace(leaf, leafExtents.size());
+  if (isNew)
+    leafExtents.push_back(space.classes.getExtent(leaf));
+  return position->second;
+}
+
+SmallVector<unsigned> KernelLoops::getNumbers(ArrayRef<Axis> axes) {
+  SmallVector<unsigned> list;
+  for (Axis leaf : space.classes.getLeaves(axes))
+    list.push_back(getNumber(leaf));
+  return list;
+}
+
+bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
+  std::vector<BufferView> views;
+  for (const BufferAccess &access : accesses) {
+    auto view = getBoxView(getShape(access.buffer), getStrides(access.buffer),
+                           access.coordinates, LoopNest{leafExtents, loops});
+    if (!view)
+      return false;
+    views.push_back(std::move(*view));
+  }
+  for (auto [access, view] : llvm::zip_equal(accesses, views))
+    access.view = std::move(view);
+  return true;
+}
+
+/// Replaces leaves by the loops that they are part of.
+static KernelLoops::Loops getLoops(ArrayRef<unsigned> leaves,
+                                   ArrayRef<SmallVector<unsigned>> nest) {
+  KernelLoops::Loops loops;
+  for (unsigned leaf : leaves)
+    for (auto [loop, parts] : llvm::enumerate(nest))
+      if (parts.front() == leaf)
+        loops.push_back(loop);
+  return loops;
+}
+
+void KernelLoops::assignLoops() {
+  extents.clear();
+  for (ArrayRef<unsigned> parts : nest) {
+    int64_t extent = 1;
+    for (unsigned leaf : parts)
+      extent *= leafExtents[leaf];
+    extents.push_back(extent);
+  }
+  parallel = getLoops(parallelLeaves, nest);
+  for (Item &item : items) {
+    item.loops = getLoops(getNumbers(item.primitive.axes), nest);
+    Loops kept = getLoops(getNumbers(item.primitive.getResultAxes()), nest);
+    item.reduced.clear();
+    for (unsigned loop : item.loops)
+      if (!llvm::is_contained(kept, loop))
+        item.reduced.push_back(loop);
+    item.isPerIteration = llvm::all_of(kept, [&](unsigned loop) {
+      return llvm::is_contained(parallel, loop);
+    });
+  }
+  for (Output &output : outputs) {
+    const Primitive &primitive = items[output.item].primitive;
+    output.swept.clear();
+    for (unsigned loop : getLoops(getNumbers(primitive.getResultAxes()), nest))
+      if (!llvm::is_contained(parallel, loop))
+        output.swept.push_back(loop);
+  }
+}
+
+/// Whether `inner` follows `outer` wherever one of them runs, and does there
+/// what `outer` does.
+bool KernelLoops::canMerge(unsigned outer, unsigned inner) const {
+  auto isPair = [&](ArrayRef<unsigned> loops) {
+    const auto *at = llvm::find(loops, outer);
+    bool hasInner = llvm::is_contained(loops, inner);
+    if (at == loops.end())
+      return !hasInner;
+    return std::next(at) != loops.end() && *std::next(at) == inner;
+  };
+  return isPair(parallel) && llvm::all_of(items, [&](const Item &item) {
+           return isPair(item.loops) && isPair(item.reduced);
+         });
+}
+
+/// One loop in place of two wherever buffers allow: fewer, longer loops.
+void KernelLoops::mergeLoops() {
+  bool hasChanged = true;
+  while (hasChanged) {
+    hasChanged = false;
+    for (unsigned outer = 0; outer < nest.size() && !hasChanged; ++outer)
+      for (unsigned inner = 0; inner < nest.size() && !hasChanged; ++inner) {
+        if (outer == inner || !canMerge(outer, inner))
+          continue;
+        auto merged = nest;
+        llvm::append_range(merged[outer], merged[inner]);
+        merged.erase(merged.begin() + inner);
+        if (!updateViews(merged))
+          continue;
+        nest = std::move(merged);
+        assignLoops();
+        hasChanged = true;
+      }
+  }
+}
+
+FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,
+                                        ValueRange outputBuffers) {
+  KernelLoops kernel;
+  if (failed(kernel.addItems(fused, inputBuffers, outputBuffers)) ||
+      failed(kernel.shareLoops(fused)) ||
+      failed(kernel.findAccesses(fused, inputBuffers, outputBuffers)) ||
+      failed(kernel.findParallel(fused)))
+    return failure();
+  for (Item &item : kernel.items)
+    kernel.getNumbers(item.primitive.axes);
+  for (BufferAccess &access : kernel.accesses)
+    for (LinearCoordinate &coordinate : access.coordinates.values)
+      for (auto &term : coordinate.terms)
+        term.first = kernel.getNumber(term.first);
+  for (unsigned leaf = 0; leaf < kernel.leafExtents.size(); ++leaf)
+    kernel.nest.push_back({leaf});
+  if (!kernel.updateViews(kernel.nest))
+    return fused.emitOpError("can't be lowered by deplo-graph-to-loop: a "
+                             "buffer is not read along loops over a box; run "
+                             "deplo-fuse-vertical");
+  kernel.assignLoops();
+  kernel.mergeLoops();
+  return kernel;
+}
+
+} // namespace deplo::graph

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The loops of one graph.fused and the shapes in which it sees its buffers.
+
+#ifndef DEPLO_LIB_CONVERSION_GRAPHTOLOOP_KERNELLOOPS_H
+#define DEPLO_LIB_CONVERSION_GRAPHTOLOOP_KERNELLOOPS_H
+
+#include "deplo/Dialect/Graph/Transforms/IterationSpace.h"
+
+namespace deplo::graph {
+
+/// An access to the buffer of an operand or of a result of the graph.fused.
+struct BufferAccess {
+  mlir::Value buffer;
+  Coordinates coordinates;
+  BufferView view;
+};
+
+class KernelLoops {
+public:
+  using Loops = llvm::SmallVector<unsigned>;
+
+  struct Item {
+    Primitive primitive;
+    /// For each read: the item it reads from, if it is computed here, ...
+    llvm::SmallVector<std::optional<unsigned>> sources;
+    /// ... or the access to a buffer. Constants have neither.
+    llvm::SmallVector<std::optional<unsigned>> accesses;
+    /// Loops of the operands, outermost first, and which of them are reduced.
+    Loops loops, reduced;
+    /// Whether the result is the same in all loops but the parallel ones.
+    bool isPerIteration = false;
+  };
+
+  struct Output {
+    unsigned item;
+    unsigned access;
+    /// The loops inside of the parallel ones that reach each element.
+    Loops swept;
+  };
+
+  /// Finds the loops of `fused`, the buffers of whose operands and results are
+  /// memrefs. Fails, with an error, where primitives can't share loops.
+  static llvm::FailureOr<KernelLoops> get(FusedOp fused, mlir::ValueRange inputBuffers,
+                                          mlir::ValueRange outputBuffers);
+
+  int64_t getExtent(unsigned loop) const { return extents[loop]; }
+
+  std::vector<Item> items;
+  std::vector<Output> outputs;
+  std::vector<BufferAccess> accesses;
+  /// Outermost first.
+  Loops parallel;
+
+private:
+  llvm::LogicalResult addItems(FusedOp fused, mlir::ValueRange inputBuffers,
+                               mlir::ValueRange outputBuffers);
+  llvm::LogicalResult shareLoops(FusedOp fused);
+  llvm::LogicalResult findParallel(FusedOp fused);
+  llvm::LogicalResult findAccesses(FusedOp fused, mlir::ValueRange inputBuffers,
+                                   mlir::ValueRange outputBuffers);
+  void mergeLoops();
+  bool canMerge(unsigned outer, unsigned inner) const;
+  /// Recomputes every view with `nest`; false if one is no box.
+  bool updateViews(llvm::ArrayRef<llvm::SmallVector<unsigned>> nest);
+  void assignLoops();
+
+  unsigned getNumber(AxisClasses::Axis leaf);
+  llvm::SmallVector<unsigned> getNumbers(llvm::ArrayRef<AxisClasses::Axis> axes);
+
+  IterationSpace space;
+  /// Leaves, numbered from 0, and their extents.
+  llvm::DenseMap<AxisClasses::Axis, unsigned> numbers;
+  llvm::SmallVector<int64_t> leafExtents;
+  llvm::SmallVector<unsigned> parallelLeaves;
+  /// The leaves of each loop, outermost first.
+  llvm::SmallVector<llvm::SmallVector<unsigned>> nest;
+  llvm::SmallVector<int64_t> extents;
+};
+
+} // namespace deplo::graph
+
+#endif // DEPLO_LIB_CONVERSION_GRAPHTOLOOP_KERNELLOOPS_H

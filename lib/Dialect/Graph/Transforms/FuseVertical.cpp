@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Primitives become groups, one kernel each.
+//
+//   %e = graph.map (%a = %x) { math.exp }
+//   %s = graph.reduce add %e axes [1]
+//
+// becomes
+//
+//   %s = graph.fused @sum_2048 (%p = %x) -> (...) {
+//     %e = graph.map (%a = %p) { math.exp }
+//     %s = graph.reduce add %e axes [1]
+//     graph.yield %s
+//   }
+//
+// Every primitive is a group at first. Each consumer, in program order, is then
+// merged with the groups of what it reads, where
+// - no other kernel would have to run between the two,
+// - all reads between them run in the same loops (IterationSpace),
+// - the reductions of the result keep the same axes: its parallel loops,
+// - every value that leaves the group is computed in all of those loops, once,
+// - and the cost model says that it pays.
+// A merge that fails, for a reason that a later one removes, is tried again.
+
+#include "FusionGroups.h"
+#include "deplo/Dialect/Graph/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
+
+#define DEBUG_TYPE "deplo-fuse-vertical"
+
+using namespace mlir;
+
+namespace deplo::graph {
+
+#define GEN_PASS_DEF_FUSEVERTICALPASS
+#include "deplo/Dialect/Graph/Transforms/Passes.h.inc"
+
+static MachineModel getMachine(tile::TargetAttr target) {
+  constexpr int64_t registerBytes = 4;
+  return {static_cast<double>(target.getDramBytesPerSecond()),
+          static_cast<double>(target.getF32FlopsPerSecond()),
+          target.getLaunchNanoseconds() * 1e-9, target.getMultiprocessors(),
+          target.getSharedPerBlock() +
+              target.getRegistersPerMultiprocessor() * registerBytes / 2};
+}
+
+namespace {
+struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    auto target = tile::TargetAttr::lookup(function);
+    if (!target)
+      return signalPassFailure();
+    IRRewriter rewriter(&getContext());
+    if (failed(makeReadable(rewriter, function)))
+      return signalPassFailure();
+    FusionGroups groups(function, getMachine(target));
+    groups.fuse();
+    groups.emitRemarks(DEBUG_TYPE);
+    groups.outline(rewriter);
+  }
+};
+} // namespace
+
+} // namespace deplo::graph

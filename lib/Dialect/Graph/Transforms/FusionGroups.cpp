@@ -1,0 +1,431 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "FusionGroups.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+
+namespace deplo::graph {
+
+/// A launch passes at most 4 KB of arguments, a pointer each.
+static constexpr size_t maxBuffers = 256;
+/// Elements of a map that one piece of work takes.
+static constexpr int64_t elementsPerPiece = 256;
+
+static int64_t getBytes(Type elementType, int64_t elements) {
+  return (elementType.getIntOrFloatBitWidth() + 7) / 8 * elements;
+}
+
+static int64_t getBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return getBytes(type.getElementType(), type.getNumElements());
+}
+
+/// Bytes that `reader` takes from memory: elements that it reads twice come
+/// from a cache.
+static int64_t getBytesRead(const Primitive &reader, const Read &read) {
+  int64_t elements = 1;
+  for (auto [dim, extent] : llvm::enumerate(reader.shape))
+    if (read.map.isFunctionOfDim(dim))
+      elements *= extent;
+  auto type = cast<RankedTensorType>(read.source.getType());
+  return getBytes(type.getElementType(),
+                  std::min(elements, type.getNumElements()));
+}
+
+/// Operations for one element of `op`.
+static double getOperationsPerElement(Operation *op) {
+  auto map = dyn_cast<MapOp>(op);
+  if (!map)
+    return 1;
+  double operations = 0;
+  for (Operation &scalar : map.getBody()->without_terminator())
+    operations += getOperationCost(scalar.getName().getStringRef());
+  return operations;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups of one
+//===----------------------------------------------------------------------===//
+
+FusionGroups::FusionGroups(func::FuncOp function, const MachineModel &machine)
+    : function(function), machine(machine) {
+  for (Operation &op : function.getBody().front()) {
+    if (isa<MapOp, ReduceOp>(op))
+      addPrimitive(&op);
+    else if (auto fused = dyn_cast<FusedOp>(op))
+      addFused(fused);
+  }
+  countUses();
+}
+
+void FusionGroups::addPrimitive(Operation *op) {
+  unsigned index = primitives.size();
+  Primitive primitive = space.getPrimitive(op, index);
+  Group group;
+  group.members = {index};
+  group.first = group.last = index;
+  unsigned depth = 0;
+  for (const Read &read : primitive.reads)
+    if (auto it = producers.find(read.source); it != producers.end())
+      depth = std::max(depth, depths[it->second]);
+  if (primitive.isReduction()) {
+    group.kept = primitive.getResultAxes();
+    group.firstDepth = group.lastDepth = ++depth;
+  }
+  depths.push_back(depth);
+  group.operations =
+      getOperationsPerElement(op) * getEvaluations(primitive, primitive.axes);
+  for (const Read &read : primitive.reads) {
+    // Splits its axes as far as the read needs.
+    space.getCoordinates(
+        primitive, read.map,
+        cast<RankedTensorType>(read.source.getType()).getShape(),
+        getMemoryStrides(read.source));
+    if (read.source.getDefiningOp<ConstantOp>())
+      continue;
+    int64_t &bytes = group.inputs[read.source];
+    bytes = std::max(bytes, getBytesRead(primitive, read));
+  }
+  producers[op->getResult(0)] = index;
+  primitives.push_back(std::move(primitive));
+  groups.push_back(std::move(group));
+  groupLinks.push_back(index);
+}
+
+void FusionGroups::addFused(FusedOp op) {
+  unsigned index = primitives.size();
+  Primitive primitive;
+  primitive.op = op;
+  Group group;
+  group.members = {index};
+  group.first = group.last = index;
+  group.isFixed = true;
+  for (Value input : op.getInputs())
+    group.inputs[input] = getBytes(input);
+  for (Value output : op.getOutputs())
+    producers[output] = index;
+  primitives.push_back(std::move(primitive));
+  groups.push_back(std::move(group));
+  groupLinks.push_back(index);
+  depths.push_back(0);
+}
+
+void FusionGroups::countUses() {
+  uses.resize(primitives.size());
+  openUses.resize(primitives.size());
+  for (auto [index, primitive] : llvm::enumerate(primitives)) {
+    for (auto [number, read] : llvm::enumerate(primitive.reads))
+      if (auto it = producers.find(read.source); it != producers.end()) {
+        uses[it->second].push_back(
+            {static_cast<unsigned>(index), static_cast<unsigned>(number)});
+        ++openUses[it->second];
+      }
+    if (auto fused = dyn_cast<FusedOp>(primitive.op))
+      for (Value input : fused.getInputs())
+        if (auto it = producers.find(input); it != producers.end())
+          ++openUses[it->second];
+  }
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (Value result : terminator->getOperands())
+    if (auto it = producers.find(result); it != producers.end())
+      ++openUses[it->second];
+  for (auto [index, group] : llvm::enumerate(groups))
+    if (openUses[index] != 0)
+      group.outputs.push_back(index);
+}
+
+unsigned FusionGroups::findGroup(unsigned primitive) const {
+  while (groupLinks[primitive] != primitive) {
+    groupLinks[primitive] = groupLinks[groupLinks[primitive]];
+    primitive = groupLinks[primitive];
+  }
+  return primitive;
+}
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+/// How often `primitive` is computed in loops over `kept` and its own axes.
+double FusionGroups::getEvaluations(const Primitive &primitive,
+                                    ArrayRef<Axis> kept) const {
+  SmallVector<Axis> leaves = space.classes.getLeaves(kept);
+  llvm::append_range(leaves, space.classes.getLeaves(primitive.axes));
+  llvm::sort(leaves);
+  leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
+  double evaluations = 1;
+  for (Axis leaf : leaves)
+    evaluations *= space.classes.getExtent(leaf);
+  return evaluations;
+}
+
+KernelCost FusionGroups::getCost(const Group &group) const {
+  KernelCost cost;
+  for (const auto &[value, bytes] : group.inputs)
+    cost.bytesRead += bytes;
+  for (unsigned output : group.outputs)
+    cost.bytesWritten += getBytes(primitives[output].op->getResult(0));
+  cost.operations = group.operations;
+  if (group.kept) {
+    SmallVector<Axis> parallel = space.classes.getLeaves(*group.kept);
+    for (Axis leaf : parallel)
+      cost.pieces *= space.classes.getExtent(leaf);
+    auto isSwept = [&](unsigned output) {
+      return space.classes.getLeaves(primitives[output].getResultAxes())
+                 .size() > parallel.size();
+    };
+    cost.sweeps = group.lastDepth - group.firstDepth + 1 +
+                  llvm::any_of(group.outputs, isSwept);
+  } else {
+    const Primitive &last = primitives[group.last];
+    int64_t elements = getEvaluations(last, last.axes);
+    cost.pieces = (elements + elementsPerPiece - 1) / elementsPerPiece;
+  }
+  return cost;
+}
+
+/// How many times more often the producer is computed in the consumer's loops.
+/// With reductions on its side the loops are its own.
+double FusionGroups::getRecomputation(unsigned producer,
+                                      unsigned consumer) const {
+  const Group &from = groups[findGroup(producer)];
+  const Group &into = groups[findGroup(consumer)];
+  if (from.kept)
+    return 1;
+  const Primitive &primitive = primitives[producer];
+  return getEvaluations(primitive, into.kept ? ArrayRef<Axis>(*into.kept)
+                                             : primitives[consumer].axes) /
+         getEvaluations(primitive, primitive.axes);
+}
+
+//===----------------------------------------------------------------------===//
+// Merging
+//===----------------------------------------------------------------------===//
+
+/// Whether a third group reads from `producer`'s and is read by `consumer`'s.
+bool FusionGroups::isBetween(unsigned producer, unsigned consumer) const {
+  unsigned target = findGroup(producer);
+  SmallVector<unsigned> pending = {findGroup(consumer)};
+  llvm::SmallDenseSet<unsigned> visited(pending.begin(), pending.end());
+  bool isFirst = true;
+  while (!pending.empty()) {
+    const Group &group = groups[pending.pop_back_val()];
+    for (const auto &[value, bytes] : group.inputs) {
+      auto it = producers.find(value);
+      if (it == producers.end())
+        continue;
+      unsigned source = findGroup(it->second);
+      if (source == target) {
+        if (!isFirst)
+          return true;
+        continue;
+      }
+      // What ends before the producer begins does not read from it.
+      if (groups[source].last > groups[target].first &&
+          visited.insert(source).second)
+        pending.push_back(source);
+    }
+    isFirst = false;
+  }
+  return false;
+}
+
+/// Makes every read between the two groups run in shared loops.
+std::optional<std::string> FusionGroups::unifyReads(unsigned producer,
+                                                    unsigned consumer) {
+  const Group &from = groups[findGroup(producer)];
+  const Group &into = groups[findGroup(consumer)];
+  auto unify = [&](unsigned source, Use use) -> bool {
+    const Primitive &reader = primitives[use.reader];
+    return space.unify(reader, reader.reads[use.read].map, primitives[source]);
+  };
+  auto fail = [&](unsigned source, unsigned reader) {
+    return describe(reader) + " reads " + describe(source) +
+           " in another order than it is computed, or a part of it";
+  };
+  if (from.members.size() <= into.members.size()) {
+    for (unsigned source : from.members)
+      for (Use use : uses[source])
+        if (findGroup(use.reader) == findGroup(consumer) && !unify(source, use))
+          return fail(source, use.reader);
+    return std::nullopt;
+  }
+  for (unsigned reader : into.members)
+    for (auto [number, read] : llvm::enumerate(primitives[reader].reads)) {
+      auto it = producers.find(read.source);
+      if (it != producers.end() &&
+          findGroup(it->second) == findGroup(producer) &&
+          !unify(it->second, {reader, static_cast<unsigned>(number)}))
+        return fail(it->second, reader);
+    }
+  return std::nullopt;
+}
+
+/// Everything about the merged group but its members.
+FusionGroups::Group FusionGroups::getMerged(unsigned producer,
+                                            unsigned consumer,
+                                            double recomputation) const {
+  const Group &from = groups[findGroup(producer)];
+  const Group &into = groups[findGroup(consumer)];
+  Group merged;
+  merged.first = std::min(from.first, into.first);
+  merged.last = std::max(from.last, into.last);
+  merged.kept = from.kept ? from.kept : into.kept;
+  merged.firstDepth = std::min(from.firstDepth, into.firstDepth);
+  merged.lastDepth = std::max(from.lastDepth, into.lastDepth);
+  merged.operations = from.operations * recomputation + into.operations;
+  merged.inputs = from.inputs;
+  llvm::SmallDenseMap<unsigned, unsigned> served;
+  for (const auto &[value, bytes] : into.inputs) {
+    auto it = producers.find(value);
+    if (it != producers.end() && findGroup(it->second) == findGroup(producer)) {
+      for (Use use : uses[it->second])
+        served[it->second] += findGroup(use.reader) == findGroup(consumer);
+      continue;
+    }
+    int64_t &total = merged.inputs[value];
+    total = std::max(total, bytes);
+  }
+  for (unsigned output : from.outputs)
+    if (openUses[output] > served.lookup(output))
+      merged.outputs.push_back(output);
+  llvm::append_range(merged.outputs, into.outputs);
+  return merged;
+}
+
+/// The loops of the merged group: all parallel ones for every value that
+/// leaves.
+std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
+  if (merged.inputs.size() + merged.outputs.size() > maxBuffers)
+    return "a kernel takes at most " + std::to_string(maxBuffers) + " buffers";
+  auto getSorted = [&](ArrayRef<Axis> axes) {
+    SmallVector<Axis> leaves = space.classes.getLeaves(axes);
+    llvm::sort(leaves);
+    return leaves;
+  };
+  if (merged.outputs.empty())
+    return std::nullopt;
+  SmallVector<Axis> parallel = getSorted(
+      merged.kept ? *merged.kept : primitives[merged.outputs.back()].axes);
+  for (unsigned output : merged.outputs) {
+    SmallVector<Axis> own = getSorted(primitives[output].getResultAxes());
+    bool isComputedOnce =
+        merged.kept ? llvm::includes(own, parallel) : own == parallel;
+    if (!isComputedOnce)
+      return describe(output) +
+             " is needed elsewhere and would be computed more than once";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> FusionGroups::merge(unsigned producer,
+                                               unsigned consumer) {
+  unsigned from = findGroup(producer), into = findGroup(consumer);
+  if (groups[from].isFixed || groups[into].isFixed)
+    return "one of them is a kernel already";
+  if (isBetween(producer, consumer))
+    return "another kernel runs between them";
+
+  AxisClasses &classes = space.classes;
+  size_t checkpoint = classes.getCheckpoint();
+  auto refuse = [&](std::string reason) {
+    classes.rollBack(checkpoint);
+    return reason;
+  };
+  if (auto reason = unifyReads(producer, consumer))
+    return refuse(*reason);
+  if (groups[from].kept && groups[into].kept) {
+    SmallVector<Axis> a = classes.getLeaves(*groups[from].kept);
+    SmallVector<Axis> b = classes.getLeaves(*groups[into].kept);
+    llvm::sort(a);
+    llvm::sort(b);
+    if (a != b)
+      return refuse("their reductions keep different axes");
+  }
+  if (classes.hasJoinedLoopsSince(checkpoint) ||
+      classes.hasSplitSince(checkpoint))
+    for (unsigned group : {from, into})
+      for (unsigned member : groups[group].members)
+        if (auto reason = checkMember(primitives[member]))
+          return refuse(*reason);
+
+  Group merged =
+      getMerged(producer, consumer, getRecomputation(producer, consumer));
+  if (auto reason = checkBoundary(merged))
+    return refuse(*reason);
+  KernelCost fused = getCost(merged), first = getCost(groups[from]),
+             second = getCost(groups[into]);
+  std::string numbers = compare(fused, first, second);
+  if (!pays(fused, first, second, machine))
+    return refuse("it doesn't pay: " + numbers);
+
+  // The larger list of members stays where it is.
+  merged.members = std::move(groups[into].members);
+  SmallVector<unsigned> others = std::move(groups[from].members);
+  if (others.size() > merged.members.size())
+    std::swap(others, merged.members);
+  llvm::append_range(merged.members, others);
+  for (const auto &[value, bytes] : groups[into].inputs)
+    if (auto it = producers.find(value);
+        it != producers.end() && findGroup(it->second) == from)
+      for (Use use : uses[it->second])
+        openUses[it->second] -= findGroup(use.reader) == into;
+  groups[from] = {};
+  groups[into] = std::move(merged);
+  groupLinks[from] = into;
+  classes.commit(checkpoint, into);
+  classes.mergeOwners(from, into);
+  decisions.push_back({producer, consumer, true, numbers});
+  return std::nullopt;
+}
+
+/// Whether a primitive still runs in loops of its own and reads boxes.
+std::optional<std::string>
+FusionGroups::checkMember(const Primitive &primitive) {
+  if (!space.hasDistinctLoops(primitive))
+    return "a kernel can't read a diagonal of what it computes";
+  for (const Read &read : primitive.reads) {
+    ArrayRef<int64_t> shape =
+        cast<RankedTensorType>(read.source.getType()).getShape();
+    SmallVector<int64_t> strides = getMemoryStrides(read.source);
+    auto coordinates =
+        space.getCoordinates(primitive, read.map, shape, strides);
+    if (!coordinates ||
+        !isBoxInLeaves(shape, strides, *coordinates, space.classes))
+      return "a reshape between them divides loops that a read needs whole";
+  }
+  return std::nullopt;
+}
+
+void FusionGroups::fuse() {
+  llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> refusals;
+  bool hasChanged = true;
+  // Merges may remove what stood in the way of earlier ones, seldom twice.
+  for (int round = 0; round < 3 && hasChanged; ++round) {
+    hasChanged = false;
+    for (unsigned consumer = 0; consumer < primitives.size(); ++consumer)
+      for (const Read &read : primitives[consumer].reads) {
+        auto it = producers.find(read.source);
+        if (it == producers.end() ||
+            findGroup(it->second) == findGroup(consumer))
+          continue;
+        if (auto reason = merge(it->second, consumer))
+          refusals[{it->second, consumer}] = *reason;
+        else
+          hasChanged = true;
+      }
+  }
+  for (unsigned consumer = 0; consumer < primitives.size(); ++consumer)
+    for (const Read &read : primitives[consumer].reads) {
+      auto it = producers.find(read.source);
+      if (it != producers.end() && findGroup(it->second) != findGroup(consumer))
+        decisions.push_back({it->second, consumer, false,
+                             refusals.lookup({it->second, consumer})});
+    }
+}
+
+} // namespace deplo::graph

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Groups of primitives that may become one kernel, and their merging.
+
+#ifndef DEPLO_LIB_DIALECT_GRAPH_TRANSFORMS_FUSIONGROUPS_H
+#define DEPLO_LIB_DIALECT_GRAPH_TRANSFORMS_FUSIONGROUPS_H
+
+#include "deplo/Analysis/FusionCost.h"
+#include "deplo/Dialect/Graph/Transforms/IterationSpace.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <string>
+
+namespace deplo::graph {
+
+/// Strides in memory of a tensor: those that `graph.strides` gives an argument,
+/// row-major ones otherwise.
+llvm::SmallVector<int64_t> getMemoryStrides(mlir::Value tensor);
+
+/// Prepares `function` for fusion: every read of a primitive becomes one that
+/// loops can make (a copy goes before it where its coordinates are not a box),
+/// widening conversions are duplicated for each reader, and every result of the
+/// function becomes the result of a primitive of its own. Fails, with an error,
+/// on operations that are not primitives and on reads that no copy helps.
+llvm::LogicalResult makeReadable(mlir::RewriterBase &rewriter, mlir::func::FuncOp function);
+
+class FusionGroups {
+public:
+  FusionGroups(mlir::func::FuncOp function, const MachineModel &machine);
+
+  /// Merges groups as far as it is legal and pays.
+  void fuse();
+
+  /// Says what was merged and what was not, with numbers.
+  void emitRemarks(llvm::StringRef category);
+
+  /// Puts each group into a graph.fused.
+  void outline(mlir::RewriterBase &rewriter);
+
+private:
+  using Axis = AxisClasses::Axis;
+
+  struct Use {
+    unsigned reader;
+    unsigned read;
+  };
+
+  struct Group {
+    /// Positions of the primitives, unordered; the first and last of them.
+    llvm::SmallVector<unsigned> members;
+    unsigned first, last;
+    /// Axes that the reductions keep, if there are any.
+    std::optional<llvm::SmallVector<Axis>> kept;
+    /// How many reductions the first and the last of them depend on, each after
+    /// the other.
+    unsigned firstDepth = ~0u, lastDepth = 0;
+    /// What is read from memory, with its bytes.
+    llvm::MapVector<mlir::Value, int64_t> inputs;
+    /// Members whose results are needed elsewhere.
+    llvm::SmallVector<unsigned> outputs;
+    double operations = 0;
+    /// A graph.fused that is there already: never merged.
+    bool isFixed = false;
+  };
+
+  /// What became of a producer and its consumer.
+  struct Decision {
+    unsigned producer, consumer;
+    bool isFused;
+    std::string reason;
+  };
+
+  void addPrimitive(mlir::Operation *op);
+  void addFused(FusedOp op);
+  void countUses();
+
+  /// Merges the group of `producer` into the group of `consumer`; if it can't,
+  /// returns why.
+  std::optional<std::string> merge(unsigned producer, unsigned consumer);
+  std::optional<std::string> unifyReads(unsigned producer, unsigned consumer);
+  std::optional<std::string> checkBoundary(const Group &merged);
+  std::optional<std::string> checkMember(const Primitive &primitive);
+  Group getMerged(unsigned producer, unsigned consumer, double recomputation) const;
+  double getRecomputation(unsigned producer, unsigned consumer) const;
+  bool isBetween(unsigned producer, unsigned consumer) const;
+  KernelCost getCost(const Group &group) const;
+  double getEvaluations(const Primitive &primitive, llvm::ArrayRef<Axis> kept) const;
+  std::string compare(const KernelCost &fused, const KernelCost &producer,
+                      const KernelCost &consumer) const;
+  std::string describe(unsigned primitive) const;
+
+  unsigned findGroup(unsigned primitive) const;
+  llvm::SmallVector<unsigned> getGroupsInOrder() const;
+  void nameKernels();
+  mlir::Operation *getDominant(const Group &group) const;
+
+  mlir::func::FuncOp function;
+  MachineModel machine;
+  IterationSpace space;
+  std::vector<Primitive> primitives;
+  llvm::DenseMap<mlir::Value, unsigned> producers;
+  std::vector<llvm::SmallVector<Use>> uses;
+  std::vector<unsigned> depths; // reductions on the way to a primitive
+  /// Uses outside of the group that the primitive is in.
+  std::vector<unsigned> openUses;
+  mutable std::vector<unsigned> groupLinks;
+  std::vector<Group> groups;
+  std::vector<std::string> kernelNames; // of groups
+  std::vector<Decision> decisions;
+};
+
+} // namespace deplo::graph
+
+#endif // DEPLO_LIB_DIALECT_GRAPH_TRANSFORMS_FUSIONGROUPS_H

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where a read can't be made by loops, a copy of what it reads can.
+
+#include "FusionGroups.h"
+#include "deplo/Analysis/AffineRanges.h"
+#include "deplo/Dialect/Graph/Transforms/Decompose.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace deplo::graph {
+
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+SmallVector<int64_t> getMemoryStrides(Value tensor) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    if (auto function =
+            dyn_cast_or_null<func::FuncOp>(argument.getOwner()->getParentOp()))
+      if (auto strides = function.getArgAttrOfType<DenseI64ArrayAttr>(
+              argument.getArgNumber(), "graph.strides"))
+        return llvm::to_vector(strides.asArrayRef());
+  return getRowMajorStrides(getShape(tensor));
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// A primitive that computes `value` itself.
+static MapOp createCopy(RewriterBase &rewriter, Location loc, Value value) {
+  return MapOp::create(
+      rewriter, getSourceLoc(loc, "copy"),
+      cast<RankedTensorType>(value.getType()), value,
+      [](OpBuilder &, Location, ValueRange x) { return x[0]; });
+}
+
+/// The first operand that `op` can't read in loops of boxes; none if all can.
+static OpOperand *findUnreadable(Operation *op) {
+  IterationSpace space;
+  for (OpOperand &operand : op->getOpOperands())
+    if (!traceRead(operand.get()))
+      return &operand;
+  Primitive primitive = space.getPrimitive(op, /*owner=*/0);
+  // Splits for one read may divide the loops of another: look at all of them
+  // before asking for boxes.
+  SmallVector<Coordinates> coordinates;
+  for (int round = 0; round < 2; ++round) {
+    coordinates.clear();
+    for (auto [read, operand] :
+         llvm::zip_equal(primitive.reads, op->getOpOperands())) {
+      auto found =
+          space.getCoordinates(primitive, read.map, getShape(read.source),
+                               getMemoryStrides(read.source));
+      if (!found)
+        return &operand;
+      coordinates.push_back(*found);
+    }
+  }
+  for (auto [read, operand, found] :
+       llvm::zip_equal(primitive.reads, op->getOpOperands(), coordinates))
+    if (!isBoxInLeaves(getShape(read.source), getMemoryStrides(read.source),
+                       found, space.classes))
+      return &operand;
+  return nullptr;
+}
+
+/// The first of the views that lead to `value` whose map does not compose with
+/// those after it; null if all do.
+static Value findBreak(Value value) {
+  AffineMap map = AffineMap::getMultiDimIdentityMap(getShape(value).size(),
+                                                    value.getContext());
+  Value source = value;
+  while (auto view = source.getDefiningOp<IndexMapOp>()) {
+    map = composeReads(map, getShape(value), view.getMap(),
+                       getShape(view.getInput()));
+    if (!map)
+      return source;
+    source = view.getInput();
+  }
+  return {};
+}
+
+static bool isCopy(Operation *op) {
+  auto map = dyn_cast<MapOp>(op);
+  return map && map.getInputs().size() == 1 &&
+         map.getYielded() == map.getBody()->getArgument(0);
+}
+
+static Value getRoot(Value value) {
+  while (auto view = value.getDefiningOp<IndexMapOp>())
+    value = view.getInput();
+  return value;
+}
+
+static bool isRowMajor(Value value) {
+  return getMemoryStrides(value) == getRowMajorStrides(getShape(value));
+}
+
+namespace {
+
+class Preparation {
+public:
+  Preparation(RewriterBase &rewriter, func::FuncOp function)
+      : rewriter(rewriter), function(function) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult checkOperations();
+  void duplicateConversions();
+  LogicalResult makeReadable(Operation *op);
+  Value chooseCopied(Operation *op, Value operand);
+  void copyResults();
+
+  MapOp getCopy(Value value);
+
+  RewriterBase &rewriter;
+  func::FuncOp function;
+  llvm::DenseMap<Value, MapOp> copies;
+  SmallVector<Operation *> pending;
+};
+
+} // namespace
+
+LogicalResult Preparation::checkOperations() {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError(
+        "has control flow, deplo-fuse-vertical needs a single block");
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (isa<MapOp, ReduceOp, IndexMapOp, FusedOp>(op)) {
+      for (Type type :
+           llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
+                                    llvm::to_vector(op.getResultTypes())))
+        if (auto tensor = cast<RankedTensorType>(type);
+            !tensor.hasStaticShape() || tensor.getNumElements() == 0)
+          return op.emitOpError()
+                 << "computes with " << tensor
+                 << ", a kernel needs fixed sizes other than 0";
+      continue;
+    }
+    if (isa<ConstantOp>(op))
+      continue;
+    if (isa<GraphDialect>(op.getDialect()))
+      return op.emitOpError(
+          "is not a primitive, run deplo-decompose before deplo-fuse-vertical");
+    return op.emitOpError("can't be part of a kernel, deplo-fuse-vertical "
+                          "takes primitives of the graph dialect");
+  }
+  return success();
+}
+
+/// Whether `op` only widens its operand: reading it again from the narrower
+/// type is cheaper than storing the result.
+static bool isWidening(Operation &op) {
+  auto map = dyn_cast<MapOp>(op);
+  if (!map || map.getInputs().size() != 1)
+    return false;
+  auto body = map.getBody()->without_terminator();
+  return llvm::hasSingleElement(body) &&
+         isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(*body.begin());
+}
+
+void Preparation::duplicateConversions() {
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    if (!isWidening(op))
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(
+             llvm::drop_begin(op.getResult(0).getUses()))) {
+      rewriter.setInsertionPoint(use.getOwner());
+      Operation *duplicate = rewriter.clone(op);
+      duplicate->setLoc(use.getOwner()->getLoc());
+      use.set(duplicate->getResult(0));
+    }
+  }
+}
+
+MapOp Preparation::getCopy(Value value) {
+  MapOp &copy = copies[value];
+  if (!copy) {
+    rewriter.setInsertionPointAfterValue(value);
+    copy = createCopy(rewriter, value.getLoc(), value);
+    pending.push_back(copy);
+  }
+  return copy;
+}
+
+/// What a copy of makes `operand` of `op` readable, one of the views that lead
+/// to it or their root; null if nothing does.
+Value Preparation::chooseCopied(Operation *op, Value operand) {
+  if (Value view = findBreak(operand))
+    return view == operand ? Value() : view;
+  if (!isCopy(op) && operand.getDefiningOp<IndexMapOp>())
+    return operand; // loops of its own
+  Value root = getRoot(operand);
+  return root != operand && !isRowMajor(root) ? root : Value();
+}
+
+LogicalResult Preparation::makeReadable(Operation *op) {
+  while (OpOperand *operand = findUnreadable(op)) {
+    Value copied = chooseCopied(op, operand->get());
+    if (!copied)
+      return op->emitOpError()
+             << "reads operand " << operand->getOperandNumber()
+             << " at coordinates that deplo-fuse-vertical can't turn into "
+                "loops over a box";
+    // The views between the copy and the operand.
+    SmallVector<IndexMapOp> views;
+    for (Value value = operand->get(); value != copied;) {
+      views.push_back(value.getDefiningOp<IndexMapOp>());
+      value = views.back().getInput();
+    }
+    Value value = getCopy(copied).getResult();
+    rewriter.setInsertionPoint(op);
+    for (IndexMapOp view : llvm::reverse(views)) {
+      auto moved = cast<IndexMapOp>(rewriter.clone(*view));
+      moved.getInputMutable().assign(value);
+      value = moved.getResult();
+    }
+    operand->set(value);
+  }
+  return success();
+}
+
+/// A result that is an argument, a view, a constant or another result as well
+/// needs a kernel that writes it.
+void Preparation::copyResults() {
+  Operation *terminator = function.getBody().front().getTerminator();
+  llvm::SmallPtrSet<Value, 8> returned;
+  rewriter.setInsertionPoint(terminator);
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    Value value = operand.get();
+    bool isComputed =
+        isa_and_nonnull<MapOp, ReduceOp, FusedOp>(value.getDefiningOp());
+    bool isEmpty =
+        cast<RankedTensorType>(value.getType()).getNumElements() == 0;
+    if (isEmpty || (isComputed && returned.insert(value).second))
+      continue;
+    MapOp copy = createCopy(rewriter, value.getLoc(), value);
+    operand.set(copy.getResult());
+  }
+}
+
+LogicalResult Preparation::run() {
+  if (failed(checkOperations()))
+    return failure();
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      rewriter.eraseOp(&op);
+  duplicateConversions();
+  copyResults();
+  for (Operation &op : function.getBody().front())
+    if (isa<MapOp, ReduceOp>(op))
+      pending.push_back(&op);
+  // A group that is there already reads buffers only.
+  for (auto fused : function.getOps<FusedOp>())
+    for (OpOperand &operand : fused->getOpOperands())
+      if (isa_and_nonnull<IndexMapOp, ConstantOp>(
+              operand.get().getDefiningOp()))
+        operand.set(getCopy(operand.get()).getResult());
+  while (!pending.empty())
+    if (failed(makeReadable(pending.pop_back_val())))
+      return failure();
+  return success();
+}
+
+LogicalResult makeReadable(RewriterBase &rewriter, func::FuncOp function) {
+  return Preparation(rewriter, function).run();
+}
+
+} // namespace deplo::graph

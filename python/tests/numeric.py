@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled values against PyTorch in float64, within stated bounds.
+
+Bounds are in units of 2**-24, the unit roundoff of f32. Results in f16 and
+bf16 may be off by their own rounding (half an ulp, for every element) on top.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch.utils import _pytree as pytree
+
+import deplo
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+DTYPE_IDS = ["f32", "f16", "bf16"]
+UNIT = {torch.float32: 2.0**-24, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
+SMALLEST = {torch.float32: 2.0**-149, torch.float16: 2.0**-24, torch.bfloat16: 2.0**-133}
+F32 = UNIT[torch.float32]
+
+
+def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def run(
+    function: Callable, inputs: Sequence[torch.Tensor], device: str, **options
+) -> list[torch.Tensor]:
+    """The flat results of the compiled function, on the CPU."""
+    place = "cpu" if device == "host" else "cuda"
+    inputs = [move(x, place) for x in inputs]
+    results = deplo.compile(function, inputs, device=device, **options)(*inputs)
+    return [leaf.cpu() for leaf in pytree.tree_leaves(results)]
+
+
+def move(x: torch.Tensor, place: str) -> torch.Tensor:
+    """`x` on another device with the same strides."""
+    if x.is_contiguous() or place == "cpu":
+        return x.to(place)
+    size = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True))
+    flat = torch.as_strided(x, (size,), (1,), x.storage_offset()).to(place)
+    return torch.as_strided(flat, x.shape, x.stride())
+
+
+def wanted(function: Callable, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The flat results of PyTorch in float64 on the CPU."""
+    return pytree.tree_leaves(function(*[x.double() for x in inputs]))
+
+
+def check(
+    got: torch.Tensor,
+    want: torch.Tensor,
+    units: float,
+    scale: torch.Tensor | float | None = None,
+    what: str = "",
+) -> None:
+    """|got - want| <= units * 2**-24 * scale, plus one rounding where not f32.
+
+    Args:
+        scale: default, |want| element by element.
+    """
+    assert got.shape == want.shape, f"{what}: shape {tuple(got.shape)}, not {tuple(want.shape)}"
+    got64 = got.double()
+    assert torch.equal(got64.isnan(), want.isnan()), f"{what}: NaN in other places"
+    finite = torch.isfinite(want)
+    limit = torch.finfo(got.dtype).max
+    fits = finite & (want.abs() <= limit)
+    assert torch.equal(got64[~finite & ~want.isnan()], want[~finite & ~want.isnan()]), what
+    bound = units * F32 * (want.abs() if scale is None else torch.as_tensor(scale).expand_as(want))
+    bound = bound + SMALLEST[got.dtype]
+    if got.dtype != torch.float32:
+        bound = bound + UNIT[got.dtype] * (want.abs() + bound)
+    excess = ((got64 - want).abs() - bound)[fits]
+    if excess.numel() and excess.max() > 0:
+        worst = excess.argmax()
+        raise AssertionError(
+            f"{what}: got {got64[fits][worst]:.9g}, want {want[fits][worst]:.9g}, "
+            f"off by {(got64 - want).abs()[fits][worst]:.3g}, allowed {bound[fits][worst]:.3g}"
+        )
+
+
+def sum_units(size: int) -> float:
+    """Bound of a pairwise sum of `size` terms, in units of sum(|terms|)."""
+    return math.ceil(math.log2(max(size, 2))) + 8

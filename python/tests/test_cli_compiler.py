@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The `deplo` command with the real compiler."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from deplo.cli import main
+
+RMS = "torch.nn.RMSNorm(2048)(torch.randn(1,32,2048))"
+pytestmark = pytest.mark.usefixtures("compiler")
+
+
+def deplo(*arguments, code=0):
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.stderr
+
+
+def test_awk_cuts_out_one_step():
+    command = [sys.executable, "-m", "deplo", "compile", "-c", RMS, "--ir", "tile", "-vv"]
+    whole = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    cut = subprocess.run(
+        ["awk", "/^>>> t:007/,/^<<< t:007/"],
+        input=whole,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert cut[0] == ">>> t:007_stage_inputs" and cut[-1] == "<<< t:007_stage_inputs"
+    assert len(cut) == 3 and len(cut[1]) > 20, cut
+
+
+def test_staging_on_request_is_a_diff():
+    output = deplo("compile", "-c", RMS, "-vv", "--schedule", "stage_inputs=always")
+    step = output.split(">>> t:007_stage_inputs\n")[1].split("<<< t:007_stage_inputs")[0]
+    assert re.search(r"^\+.*tile\.", step, re.MULTILINE)
+
+
+def test_all_sixteen_steps_are_there_in_order():
+    output = deplo("compile", "-c", RMS, "-v", "--ir", "tile")
+    numbers = [int(n) for n in re.findall(r"^t:(\d\d\d)_", output, re.MULTILINE)]
+    assert numbers == list(range(1, 17))
+
+
+@pytest.mark.parametrize(
+    "level,mark",
+    [
+        ("torch", "aten.rms_norm"),
+        ("graph", "graph.rms_norm"),
+        ("tensor", "graph.fused"),
+        ("loop", "loop.kernel"),
+        ("tile", "tile.kernel"),
+        ("kernel", "gpu.module"),
+        ("llvm", "define"),
+        ("ptx", ".entry"),
+    ],
+)
+def test_levels(level, mark):
+    assert mark in deplo("compile", "-c", RMS, "--ir", level)
+
+
+def test_printed_ir_is_input_again(tmp_path):
+    path = tmp_path / "step.mlir"
+    ptx = deplo("compile", "-c", RMS, "--ir", "ptx")
+    for level in ("graph", "tensor", "loop", "tile", "kernel"):
+        path.write_text(deplo("compile", "-c", RMS, "--ir", level))
+        assert deplo("compile", str(path), "--ir", "ptx") == ptx, level
+
+
+def test_dump_holds_the_ir_of_every_step(tmp_path):
+    deplo("compile", "-c", RMS, "--ir", "tile", "--dump-dir", str(tmp_path))
+    files = sorted(tmp_path.iterdir())
+    assert len(files) > 16 and "graph.rms_norm" in files[0].read_text()
+    assert "tile.kernel" in files[-1].read_text()
+
+
+def test_explain():
+    output = deplo("explain", "-c", RMS)
+    for word in ("bytes read", "roofline", "memory", "schedule", "because", "grid", "occupancy"):
+        assert word in output
+
+
+def test_show_targets():
+    output = deplo("show-targets")
+    for chip in ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"):
+        assert chip in output
+
+
+def test_malformed_ir(tmp_path):
+    path = tmp_path / "bad.mlir"
+    for text in ("module {", "func.func @main() { %0 = graph.nonsense }", "text", "\x00\x01"):
+        path.write_text(text)
+        error = deplo("compile", str(path), "--ir", "ptx", code=1)
+        assert error.startswith("deplo: error: ") and "Stack dump" not in error
+
+
+def test_unknown_target():
+    assert "sm_12" in deplo("compile", "-c", RMS, "--target", "sm_12", code=1)
+
+
+def test_run_on_the_device(device):
+    output = deplo("run", "-c", RMS, "--device", device)
+    error = float(re.search(r"error: (\S+) relative", output)[1])
+    assert error < 1e-6 and re.search(r"time: \S+ us on ", output)
+
+
+def test_run_of_ir(device, tmp_path):
+    path = tmp_path / "step.mlir"
+    path.write_text(deplo("compile", "-c", RMS, "--ir", "graph"))
+    assert "result 0: float32[1, 32, 2048]" in deplo("run", str(path), "--device", device)
+
+
+def test_bench(device):
+    output = deplo("bench", "-c", RMS, "--device", device)
+    assert "| deplo" in output and "| PyTorch eager" in output

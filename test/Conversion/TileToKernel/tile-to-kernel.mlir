@@ -1,0 +1,115 @@
+// RUN: deplo-opt %s --deplo-tile-to-kernel --canonicalize --cse --split-input-file | FileCheck %s
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[256], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
+
+// A tile is the vector of a thread's elements; neighbours move in one access.
+// CHECK-LABEL: llvm.func @double(
+//  CHECK-SAME:   %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}
+//  CHECK-SAME:   %[[Y:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.writeonly}
+//  CHECK-SAME:   nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>
+//  CHECK-SAME:   tile.launch = #tile.launch<blocks = 4, threads = 64, shared_bytes = 0>
+//       CHECK:   %[[A:.+]] = llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+//       CHECK:   %[[B:.+]] = arith.addf %[[A]], %[[A]] : vector<4xf32>
+//       CHECK:   llvm.store %[[B]], %{{.+}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
+module attributes {tile.target = #target} {
+  tile.kernel @double(%x: memref<1024xf32>, %y: memref<1024xf32>) axes(%i = 1024 step 256 grid) warps(2) {
+    %a = tile.load %x[%i] vector 4 : memref<1024xf32> -> tensor<256xf32, #pointwise>
+    %b = arith.addf %a, %a : tensor<256xf32, #pointwise>
+    tile.store %b, %y[%i] vector 4 : tensor<256xf32, #pointwise>, memref<1024xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#row = #tile.layout<[1, 128], register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], warp = [[0, 64]]>
+#rows = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0]]>
+
+// Two reductions over a row share one exchange: in the thread, five shuffles,
+// one barrier. The result is written by one thread.
+// CHECK-LABEL: llvm.func @row_sum_max
+//  CHECK-SAME:   #tile.launch<blocks = 33, threads = 64, shared_bytes = 32>
+//       CHECK:   %[[A:.+]] = llvm.load
+// CHECK-COUNT-10: nvvm.shfl.sync bfly
+//   CHECK-NOT:   nvvm.shfl.sync
+//       CHECK:   scf.if
+// CHECK-COUNT-2: llvm.store %{{.+}} : f32, !llvm.ptr<3>
+//       CHECK:   nvvm.barrier
+//   CHECK-NOT:   nvvm.barrier
+//       CHECK:   scf.if
+//       CHECK:     llvm.store %{{.+}} : vector<1xf32>, !llvm.ptr<1>
+module attributes {tile.target = #target} {
+  tile.kernel @row_sum_max(%x: memref<33x128xf32>, %s: memref<33xf32>, %m: memref<33xf32>)
+      axes(%i = 33 step 1 grid) warps(2) {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%i, %c0] vector 2 : memref<33x128xf32> -> tensor<1x128xf32, #row>
+    %sum, %max = tile.reduce [add, max] %a, %a axis 1
+        : tensor<1x128xf32, #row>, tensor<1x128xf32, #row> -> tensor<1xf32, #rows>, tensor<1xf32, #rows>
+    tile.store %sum, %s[%i] : tensor<1xf32, #rows>, memref<33xf32>
+    tile.store %max, %m[%i] : tensor<1xf32, #rows>, memref<33xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[32], register = [], lane = [[1], [2], [4], [8], [16]], warp = []>
+
+// Masked loads read the first element instead and are zero; masked stores are
+// not done.
+// CHECK-LABEL: llvm.func @masked(
+//  CHECK-SAME:   %[[X:[a-z0-9]+]]: !llvm.ptr<1>
+//       CHECK:   %[[IN:.+]] = arith.cmpi slt, %{{.+}}, %c50_i32
+//       CHECK:   %[[P:.+]] = arith.select %[[IN]], %{{.+}}, %[[X]]
+//       CHECK:   %[[A:.+]] = llvm.load %[[P]]
+//       CHECK:   arith.select %[[IN]], %[[A]], %{{.+}} : vector<1xf32>
+//       CHECK:   scf.if %[[IN]]
+//  CHECK-NEXT:     llvm.store
+module attributes {tile.target = #target} {
+  tile.kernel @masked(%x: memref<50xf32>, %y: memref<50xf32>) axes(%i = 50 step 32 grid) warps(1) {
+    %a = tile.load %x[%i] bounds [50] : memref<50xf32> -> tensor<32xf32, #pointwise>
+    tile.store %a, %y[%i] bounds [50] : tensor<32xf32, #pointwise>, memref<50xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[32], register = [], lane = [[1], [2], [4], [8], [16]], warp = []>
+
+// More than 2^31 elements: index arithmetic in 64 bits.
+// CHECK-LABEL: llvm.func @large
+//       CHECK:   arith.muli %{{.+}}, %{{.+}} overflow<nsw> : i64
+//       CHECK:   llvm.getelementptr inbounds %{{.+}}[%{{.+}}] : (!llvm.ptr<1>, i64)
+module attributes {tile.target = #target} {
+  tile.kernel @large(%x: memref<4294967296xi8>, %y: memref<4294967296xi8>) axes(%i = 4294967296 step 32 grid) warps(1) {
+    %a = tile.load %x[%i] : memref<4294967296xi8> -> tensor<32xi8, #pointwise>
+    tile.store %a, %y[%i] : tensor<32xi8, #pointwise>, memref<4294967296xi8>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#row = #tile.layout<[1, 128], register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+
+// An asynchronous copy is one group; waiting for it leaves none in flight.
+// CHECK-LABEL: llvm.func @staged
+//       CHECK:   scf.for
+//       CHECK:     nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg
+//       CHECK:   nvvm.cp.async.commit.group
+//       CHECK:   nvvm.cp.async.wait.group 0
+//       CHECK:   nvvm.barrier
+//       CHECK:   llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+module attributes {tile.target = #target} {
+  tile.kernel @staged(%x: memref<8x128xf32>, %y: memref<8x128xf32>) axes(%i = 8 step 1 grid) warps(1) {
+    %c0 = arith.constant 0 : index
+    %b = tile.alloc : !tile.buffer<1x128xf32, #tile.shared<pad = 0, swizzle = 0>>
+    %t = tile.async_copy %x[%i, %c0] to %b vector 4 : memref<8x128xf32>, !tile.buffer<1x128xf32, #tile.shared<pad = 0, swizzle = 0>>
+    tile.await %t
+    tile.barrier
+    %a = tile.read %b[%c0, %c0] vector 4 : !tile.buffer<1x128xf32, #tile.shared<pad = 0, swizzle = 0>> -> tensor<1x128xf32, #row>
+    tile.store %a, %y[%i, %c0] vector 4 : tensor<1x128xf32, #row>, memref<8x128xf32>
+  }
+}

@@ -1,0 +1,505 @@
+// One negative test for each constraint of the tile dialect.
+
+// RUN: deplo-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect
+
+// layout C1: sizes are powers of two.
+// expected-error @below {{invalid layout:}}
+"test.op"() {a = #tile.layout<[48], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>} : () -> ()
+
+// -----
+
+// layout C2: moves are within the tile.
+// expected-error @below {{invalid layout:}}
+"test.op"() {a = #tile.layout<[64], register = [[64]], lane = [[2], [4], [8], [16], [32]], warp = []>} : () -> ()
+
+// -----
+
+// layout C2: moves that wrap around in 32 bits.
+// expected-error @below {{a move does not fit 32 bits}}
+"test.op"() {a = #tile.layout<[64], register = [[4294967296]], lane = [[2], [4], [8], [16], [32]], warp = []>} : () -> ()
+
+// -----
+
+// layout C2: a move has one coordinate for each dimension.
+// expected-error @below {{move has 2 coordinates, the tile has rank 1}}
+"test.op"() {a = #tile.layout<[64], register = [[1, 2]], lane = [[2], [4], [8], [16], [32]], warp = []>} : () -> ()
+
+// -----
+
+// layout C3: five lane moves.
+// expected-error @below {{layout has 4 lane moves, expected 5}}
+"test.op"() {a = #tile.layout<[64], register = [[1], [2]], lane = [[4], [8], [16], [32]], warp = []>} : () -> ()
+
+// -----
+
+// layout C4: every element is held.
+// expected-error @below {{layout does not reach every element of the tile}}
+"test.op"() {a = #tile.layout<[64], register = [], lane = [[2], [4], [8], [16], [32]], warp = []>} : () -> ()
+
+// -----
+
+// layout C5: the layout of another shape.
+tile.kernel @k(%x: memref<128xf32>) axes(%i = 128 tile) {
+  // expected-error @below {{layout of shape [64] on a tile of shape [128]}}
+  %a = tile.load %x[%i] : memref<128xf32> -> tensor<128xf32, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
+}
+
+// -----
+
+// shared C1.
+// expected-error @below {{pad of -1 elements is negative}}
+"test.op"() {a = #tile.shared<pad = -1, swizzle = 0>} : () -> ()
+
+// -----
+
+// shared C2.
+// expected-error @below {{swizzle of 48 bytes, expected 0, 32, 64 or 128}}
+"test.op"() {a = #tile.shared<pad = 0, swizzle = 48>} : () -> ()
+
+// -----
+
+// shared C3.
+// expected-error @below {{a swizzled buffer has no pad}}
+"test.op"() {a = #tile.shared<pad = 4, swizzle = 64>} : () -> ()
+
+// -----
+
+// axis C1.
+// expected-error @below {{axis of extent 0 in steps of 1, both must be positive}}
+"test.op"() {a = #tile.axis<extent = 0, step = 1, kind = grid>} : () -> ()
+
+// -----
+
+// axis C2.
+// expected-error @below {{a tile axis of extent 8 has step 4, expected its extent}}
+"test.op"() {a = #tile.axis<extent = 8, step = 4, kind = tile>} : () -> ()
+
+// -----
+
+// schedule C1: block.
+// expected-error @below {{schedule has block = 3, expected a power of two}}
+"test.op"() {a = #tile.schedule<block = [3], warps = 2, vector = 4>} : () -> ()
+
+// -----
+
+// schedule C1: warps.
+// expected-error @below {{schedule has warps = 3, expected a power of two}}
+"test.op"() {a = #tile.schedule<block = [4], warps = 3, vector = 4>} : () -> ()
+
+// -----
+
+// schedule C2.
+// expected-error @below {{schedule has chunk = 100, expected a power of two}}
+"test.op"() {a = #tile.schedule<block = [4], warps = 2, vector = 4, chunk = 100>} : () -> ()
+
+// -----
+
+// schedule: unknown field.
+// expected-error @below {{unknown field stages, expected block, warps}}
+"test.op"() {a = #tile.schedule<block = [4], warps = 2, vector = 4, stages = 2>} : () -> ()
+
+// -----
+
+// schedule: unknown choice.
+// expected-error @below {{pad_smem is auto, always or never, got perhaps}}
+"test.op"() {a = #tile.schedule<block = [4], warps = 2, vector = 4, pad_smem = perhaps>} : () -> ()
+
+// -----
+
+// launch C1.
+// expected-error @below {{launch of 0 blocks of 32 threads}}
+"test.op"() {a = #tile.launch<blocks = 0, threads = 32, shared_bytes = 0>} : () -> ()
+
+// -----
+
+// target C1.
+// expected-error @below {{target sm_x has the number 0, expected positive numbers}}
+"test.op"() {a = #tile.target<chip = "sm_x", multiprocessors = 0, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 1, dram_bytes_per_second = 1, f32_flops_per_second = 1, launch_nanoseconds = 1>} : () -> ()
+
+// -----
+
+// buffer C1.
+// expected-error @below {{buffer size 0 is not positive}}
+"test.op"() {a = !tile.buffer<0x4xf32, #tile.shared<pad = 0, swizzle = 0>>} : () -> ()
+
+// -----
+
+// buffer C2.
+// expected-error @below {{buffer elements are integers or floats of whole bytes}}
+"test.op"() {a = !tile.buffer<4xi1, #tile.shared<pad = 0, swizzle = 0>>} : () -> ()
+
+// -----
+
+// tile.target is for modules.
+// expected-error @below {{attribute tile.target is a #tile.target on a module}}
+module attributes {tile.target = 1 : i64} {}
+
+// -----
+
+// tile.unroll is for loops.
+// expected-error @below {{attribute tile.unroll is a positive integer on scf.for}}
+"test.op"() {tile.unroll = 2 : i64} : () -> ()
+
+// -----
+
+// tile.launch is for functions.
+// expected-error @below {{attribute tile.launch is a #tile.launch on a function}}
+"test.op"() {tile.launch = 2 : i64} : () -> ()
+
+// -----
+
+// No other attributes of the dialect.
+// expected-error @below {{has the unknown attribute tile.colour of the tile dialect}}
+"test.op"() {tile.colour = 2 : i64} : () -> ()
+
+// -----
+
+// kernel C1: arguments are memrefs.
+// expected-error @below {{argument 0 is 'f32', expected a memref}}
+tile.kernel @k(%x: f32) axes(%i = 8 tile) {
+}
+
+// -----
+
+// kernel C1: one index for each axis.
+// expected-error @below {{has fewer block arguments than axes}}
+"tile.kernel"() <{axes = [#tile.axis<extent = 8, step = 8, kind = tile>], sym_name = "k"}> ({
+^bb0:
+}) : () -> ()
+
+// -----
+
+// kernel C1: axis values are indices.
+// expected-error @below {{axis value 0 is 'i32', expected an index}}
+"tile.kernel"() <{axes = [#tile.axis<extent = 8, step = 8, kind = tile>], sym_name = "k"}> ({
+^bb0(%i: i32):
+}) : () -> ()
+
+// -----
+
+// kernel C2.
+// expected-error @below {{has 3 warps, expected a power of two}}
+tile.kernel @k(%x: memref<8xf32>) axes(%i = 8 tile) warps(3) {
+}
+
+// -----
+
+// kernel: an axis is tile or grid.
+// expected-error @below {{axis kind is tile or grid, got cluster}}
+tile.kernel @k(%x: memref<8xf32>) axes(%i = 8 cluster) {
+}
+
+// -----
+
+// load C1.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{has 1 indices for a memref of rank 2}}
+  %a = tile.load %x[%i] : memref<8x64xf32> -> tensor<64xf32>
+}
+
+// -----
+
+// load C2: dims.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{dims has 2 entries for a tile of rank 1}}
+  %a = tile.load %x[%i, %c0] dims [0, 1] : memref<8x64xf32> -> tensor<64xf32>
+}
+
+// -----
+
+// load C2: bounds.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{bounds has 2 entries for a tile of rank 1}}
+  %a = tile.load %x[%i, %c0] bounds [8, 64] : memref<8x64xf32> -> tensor<64xf32>
+}
+
+// -----
+
+// load C3: rank.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{tile of rank 3 spans a memref of rank 2}}
+  %a = tile.load %x[%i, %c0] : memref<8x64xf32> -> tensor<1x8x64xf32>
+}
+
+// -----
+
+// load C3: dims.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{dims must be distinct and below the memref's rank 2, got 1}}
+  %a = tile.load %x[%i, %c0] dims [1, 1] : memref<8x64xf32> -> tensor<64x64xf32>
+}
+
+// -----
+
+// load C3: steps.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{steps must be positive}}
+  %a = tile.load %x[%i, %c0] steps [0] : memref<8x64xf32> -> tensor<64xf32>
+}
+
+// -----
+
+// load C4.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{moves elements of 'f32' as 'f16'}}
+  %a = tile.load %x[%i, %c0] : memref<8x64xf32> -> tensor<64xf16>
+}
+
+// -----
+
+// load C5.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{has vector 3, expected a power of two}}
+  %a = tile.load %x[%i, %c0] vector 3 : memref<8x64xf32> -> tensor<64xf32>
+}
+
+// -----
+
+// store C1.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<64xf32>
+  // expected-error @below {{has 1 indices for a memref of rank 2}}
+  tile.store %a, %y[%i] : tensor<64xf32>, memref<8x64xf32>
+}
+
+// -----
+
+// copy C1.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  // expected-error @below {{has 1 indices for a memref of rank 2}}
+  tile.copy %x[%i] to %b : memref<8x64xf32>, !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+}
+
+// -----
+
+// async_copy C6: never awaited.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  // expected-error @below {{token must be awaited exactly once by tile.await}}
+  %t = tile.async_copy %x[%i, %c0] to %b : memref<8x64xf32>, !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+}
+
+// -----
+
+// async_copy C6: awaited twice.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  // expected-error @below {{token must be awaited exactly once by tile.await}}
+  %t = tile.async_copy %x[%i, %c0] to %b : memref<8x64xf32>, !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  tile.await %t
+  tile.await %t
+}
+
+// -----
+
+// async_copy C7.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  // expected-error @below {{copies 32 bytes at a time, expected 4, 8 or 16}}
+  %t = tile.async_copy %x[%i, %c0] to %b vector 8 : memref<8x64xf32>, !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  tile.await %t
+}
+
+// -----
+
+// read C1.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  // expected-error @below {{has 2 indices and a tile of rank 1 for a buffer of rank 1}}
+  %a = tile.read %b[%c0, %c0] : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>> -> tensor<64xf32>
+}
+
+// -----
+
+// read C2.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  // expected-error @below {{moves elements of 'f32' as 'f16'}}
+  %a = tile.read %b[%c0] : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>> -> tensor<64xf16>
+}
+
+// -----
+
+// read C3.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  // expected-error @below {{has vector 0, expected a power of two}}
+  %a = tile.read %b[%c0] vector 0 : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>> -> tensor<64xf32>
+}
+
+// -----
+
+// write C2.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+  %a = arith.constant dense<0.0> : tensor<64xf16>
+  // expected-error @below {{moves elements of 'f32' as 'f16'}}
+  tile.write %a, %b[%c0] : tensor<64xf16>, !tile.buffer<64xf32, #tile.shared<pad = 0, swizzle = 0>>
+}
+
+// -----
+
+// reduce C1.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  // expected-error @below {{has 2 monoids, 1 operands and 1 results}}
+  %s = tile.reduce [add, max] %a axis 1 : tensor<8x64xf32> -> tensor<8xf32>
+}
+
+// -----
+
+// reduce C2: shapes.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  %b = arith.constant dense<0.0> : tensor<8x32xf32>
+  // expected-error @below {{operands have different shapes or layouts}}
+  %s, %m = tile.reduce [add, max] %a, %b axis 1 : tensor<8x64xf32>, tensor<8x32xf32> -> tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// reduce C2: axis.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  // expected-error @below {{axis 2 is not within a tile of rank 2}}
+  %s = tile.reduce [add] %a axis 2 : tensor<8x64xf32> -> tensor<8xf32>
+}
+
+// -----
+
+// reduce C3.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  // expected-error @below {{result is 'tensor<64xf32>', expected 'tensor<8xf32>'}}
+  %s = tile.reduce [add] %a axis 1 : tensor<8x64xf32> -> tensor<64xf32>
+}
+
+// -----
+
+// reduce: unknown monoid.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  // expected-error @below {{unknown monoid sub, expected add, mul, max or min}}
+  %s = tile.reduce [sub] %a axis 1 : tensor<8x64xf32> -> tensor<8xf32>
+}
+
+// -----
+
+// broadcast C1: number.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{has 2 dims for an operand of rank 1}}
+  %s = tile.broadcast %a dims [0, 1] : tensor<8xf32> -> tensor<8x64xf32>
+}
+
+// -----
+
+// broadcast C1: order.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8x8xf32>
+  // expected-error @below {{dims must be strictly increasing and below the result's rank 3}}
+  %s = tile.broadcast %a dims [1, 0] : tensor<8x8xf32> -> tensor<8x8x8xf32>
+}
+
+// -----
+
+// broadcast C2: sizes.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{operand dimension 0 has size 8, result dimension 1 has size 64}}
+  %s = tile.broadcast %a dims [1] : tensor<8xf32> -> tensor<8x64xf32>
+}
+
+// -----
+
+// broadcast C2: elements.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<8xf16>
+  // expected-error @below {{repeats elements of 'f16' as 'f32'}}
+  %s = tile.broadcast %a dims [0] : tensor<8xf16> -> tensor<8x64xf32>
+}
+
+// -----
+
+// broadcast C3.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<64xf32, #tile.layout<[64], register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>
+  // expected-error @below {{operand is}}
+  %s = tile.broadcast %a dims [1] : tensor<64xf32, #tile.layout<[64], register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>> -> tensor<1x64xf32, #tile.layout<[1, 64], register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], warp = []>>
+}
+
+// -----
+
+// splat C1.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 0.0 : f16
+  // expected-error @below {{puts 'f16' into 'tensor<8xf32>'}}
+  %s = tile.splat %f : f16 -> tensor<8xf32>
+}
+
+// -----
+
+// in_bounds C1.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{has 1 corner coordinates and 2 bounds for a tile of rank 2}}
+  %s = tile.in_bounds [%i] bounds [8, 64] : tensor<8x64xi1>
+}
+
+// -----
+
+// in_bounds C2.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{has elements of 'f32', expected i1}}
+  %s = tile.in_bounds [%i] bounds [8] : tensor<8xf32>
+}
+
+// -----
+
+// convert_layout C2.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<64xf32>
+  // expected-error @below {{needs a layout on its operand and its result}}
+  %s = tile.convert_layout %a : tensor<64xf32> -> tensor<64xf32, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
+}
+
+// -----
+
+// convert_layout C1.
+tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : tensor<64xf16, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
+  // expected-error @below {{op requires the same element type for all operands and results}}
+  %s = "tile.convert_layout"(%a) : (tensor<64xf16, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>) -> tensor<64xf32, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
+}

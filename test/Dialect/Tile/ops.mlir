@@ -1,0 +1,74 @@
+// Every operation, attribute and type reads back as it was printed: as text, in
+// generic form and as bytecode.
+
+// RUN: deplo-opt %s --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --split-input-file | deplo-opt --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --split-input-file --mlir-print-op-generic | deplo-opt --split-input-file | FileCheck %s
+// RUN: deplo-opt %s | deplo-opt | FileCheck %s --check-prefix=NAMES
+// RUN: deplo-opt %s --emit-bytecode | deplo-opt | FileCheck %s
+
+//      CHECK: #[[ROW:.+]] = #tile.layout<[1, 256], register = {{\[\[}}0, 1], [0, 2]],
+// CHECK-SAME:   lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = {{\[\[}}0, 128]]>
+#row = #tile.layout<[1, 256], register = [[0, 1], [0, 2]],
+                    lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128]]>
+#column = #tile.layout<[256], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
+#rows = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0]]>
+
+// CHECK-LABEL: tile.kernel @all(%{{.+}}: memref<32x256xf32>, %{{.+}}: memref<256xf32>, %{{.+}}: memref<32x256xf32>)
+//  CHECK-SAME:   axes(%i = 32 step 1 grid) warps(2)
+//  CHECK-SAME:   attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always>}
+tile.kernel @all(%x: memref<32x256xf32>, %w: memref<256xf32>, %y: memref<32x256xf32>)
+    axes(%i = 32 step 1 grid) warps(2)
+    attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always>} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  // CHECK: tile.load %{{.+}}[%i, %{{.+}}] vector 4 : memref<32x256xf32> -> tensor<1x256xf32, #[[ROW]]>
+  %a = tile.load %x[%i, %c0] vector 4 : memref<32x256xf32> -> tensor<1x256xf32, #row>
+  // CHECK: tile.load %{{.+}}[%{{.+}}] dims [0] steps [1] bounds [250] : memref<256xf32> -> tensor<256xf32, #{{.+}}>
+  %b = tile.load %w[%c0] dims [0] steps [1] bounds [250] : memref<256xf32> -> tensor<256xf32, #column>
+  // CHECK: tile.broadcast %{{.+}} dims [1] : tensor<256xf32, #{{.+}}> -> tensor<1x256xf32, #[[ROW]]>
+  %c = tile.broadcast %b dims [1] : tensor<256xf32, #column> -> tensor<1x256xf32, #row>
+  // CHECK: %{{.+}}:2 = tile.reduce [add, max] %{{.+}}, %{{.+}} axis 1 : tensor<1x256xf32, #[[ROW]]>, tensor<1x256xf32, #[[ROW]]> -> tensor<1xf32, #{{.+}}>, tensor<1xf32, #{{.+}}>
+  %s, %m = tile.reduce [add, max] %a, %c axis 1
+      : tensor<1x256xf32, #row>, tensor<1x256xf32, #row> -> tensor<1xf32, #rows>, tensor<1xf32, #rows>
+  // CHECK: tile.splat %{{.+}} : f32 -> tensor<1x256xf32, #[[ROW]]>
+  %d = tile.splat %f : f32 -> tensor<1x256xf32, #row>
+  // CHECK: tile.in_bounds[%i, %{{.+}}] bounds [32, 250] : tensor<1x256xi1, #[[ROW]]>
+  %in = tile.in_bounds [%i, %c0] bounds [32, 250] : tensor<1x256xi1, #row>
+  %e = arith.select %in, %a, %d : tensor<1x256xi1, #row>, tensor<1x256xf32, #row>
+  // CHECK: %[[BUFFER:.+]] = tile.alloc : !tile.buffer<1x256xf32, #tile.shared<pad = 4>>
+  %buffer = tile.alloc : !tile.buffer<1x256xf32, #tile.shared<pad = 4, swizzle = 0>>
+  // CHECK: tile.copy %{{.+}}[%i, %{{.+}}] to %[[BUFFER]] vector 4 : memref<32x256xf32>, !tile.buffer<1x256xf32, {{.+}}>
+  tile.copy %x[%i, %c0] to %buffer vector 4 : memref<32x256xf32>, !tile.buffer<1x256xf32, #tile.shared<pad = 4, swizzle = 0>>
+  // CHECK: %[[TOKEN:.+]] = tile.async_copy %{{.+}}[%i, %{{.+}}] to %[[BUFFER]] bounds [32, 250]
+  %token = tile.async_copy %x[%i, %c0] to %buffer bounds [32, 250] : memref<32x256xf32>, !tile.buffer<1x256xf32, #tile.shared<pad = 4, swizzle = 0>>
+  // CHECK: tile.await %[[TOKEN]]
+  tile.await %token
+  // CHECK: tile.barrier
+  tile.barrier
+  // CHECK: tile.read %[[BUFFER]][%{{.+}}, %{{.+}}] vector 4
+  %g = tile.read %buffer[%c0, %c0] vector 4 : !tile.buffer<1x256xf32, #tile.shared<pad = 4, swizzle = 0>> -> tensor<1x256xf32, #row>
+  // CHECK: tile.write %{{.+}}, %[[BUFFER]][%{{.+}}, %{{.+}}]
+  tile.write %g, %buffer[%c0, %c0] : tensor<1x256xf32, #row>, !tile.buffer<1x256xf32, #tile.shared<pad = 4, swizzle = 0>>
+  // CHECK: tile.store %{{.+}}, %{{.+}}[%i, %{{.+}}] vector 4 : tensor<1x256xf32, #[[ROW]]>, memref<32x256xf32>
+  tile.store %e, %y[%i, %c0] vector 4 : tensor<1x256xf32, #row>, memref<32x256xf32>
+}
+
+// Kernel arguments keep their names through text.
+// NAMES-LABEL: tile.kernel @unscheduled(%x: memref<8x16xf32>)
+
+// Before scheduling: tiles without layouts, axes that are whole, no warps.
+// CHECK-LABEL: tile.kernel @unscheduled(%{{.+}}: memref<8x16xf32>) axes(%i = 8 tile, %j = 16 tile) {
+tile.kernel @unscheduled(%x: memref<8x16xf32>) axes(%i = 8 tile, %j = 16 tile) {
+  // CHECK: tile.load %{{.+}}[%i, %j] : memref<8x16xf32> -> tensor<8x16xf32>
+  %a = tile.load %x[%i, %j] : memref<8x16xf32> -> tensor<8x16xf32>
+}
+
+// CHECK-LABEL: tile.kernel @convert
+tile.kernel @convert(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 tile) warps(1) {
+  %a = tile.load %x[%i] : memref<64xf32> -> tensor<64xf32, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
+  // CHECK: tile.convert_layout %{{.+}} : tensor<64xf32, #{{.+}}> -> tensor<64xf32, #{{.+}}>
+  %b = tile.convert_layout %a : tensor<64xf32, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
+      -> tensor<64xf32, #tile.layout<[64], register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>
+  tile.store %b, %y[%i] : tensor<64xf32, #tile.layout<[64], register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>, memref<64xf32>
+}
