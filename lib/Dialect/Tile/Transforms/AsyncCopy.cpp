@@ -17,7 +17,7 @@
 // makes them known to the others.
 
 #include "PassSupport.h"
-#include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 

@@ -28,7 +28,7 @@
 // for each use first.
 
 #include "PassSupport.h"
-#include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -215,7 +215,12 @@ LogicalResult TileGroups::visit(Operation *op) {
     }
     return success();
   }
-  if (isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp()))
+  if (auto loop = dyn_cast<loop::ReduceOp>(op)) {
+    for (auto [yielded, result] : llvm::zip(loop.getBody()->getTerminator()->getOperands(), loop.getResults()))
+      unite(yielded, result);
+    return success();
+  }
+  if (isa<scf::YieldOp, loop::YieldOp>(op) && isa<scf::ForOp, loop::ReduceOp>(op->getParentOp()))
     return success();
   return op->emitOpError("has tiles that register_tile can't give layouts; run the tile passes in order");
 }

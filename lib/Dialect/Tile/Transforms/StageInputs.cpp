@@ -23,13 +23,13 @@
 // before the first read, so one barrier is enough.
 
 #include "PassSupport.h"
-#include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Remarks.h"
 
 #define DEBUG_TYPE "deplo-stage-inputs"
@@ -49,51 +49,27 @@ using namespace deplo::tile;
 
 namespace {
 
-/// base + offset + factor * induction variable of `loop`.
-struct Coordinate {
-  Value base;
-  int64_t offset = 0;
-  scf::ForOp loop;
-  int64_t factor = 0;
-
-  static std::optional<Coordinate> get(Value index);
+/// A loop from 0 with constant bounds.
+struct Sweep {
+  int64_t iterations, step;
 };
 
 } // namespace
 
-/// The iterations of a loop from 0 with constant bounds, and its step.
-static std::optional<std::pair<int64_t, int64_t>> getSweep(scf::ForOp loop) {
-  APInt from, to, step;
-  if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&from)) || !from.isZero() ||
-      !matchPattern(loop.getUpperBound(), m_ConstantInt(&to)) || !matchPattern(loop.getStep(), m_ConstantInt(&step)) ||
-      !step.isStrictlyPositive() || !to.isStrictlyPositive())
+static std::optional<Sweep> getSweep(scf::ForOp loop) {
+  std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound());
+  std::optional<int64_t> upper = getConstantIntValue(loop.getUpperBound());
+  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
+  if (lower != 0 || !upper || !step || *step < 1 || *upper < 1)
     return std::nullopt;
-  return std::pair(llvm::divideCeil(to.getSExtValue(), step.getSExtValue()), step.getSExtValue());
+  return Sweep{int64_t(llvm::divideCeil(*upper, *step)), *step};
 }
 
-std::optional<Coordinate> Coordinate::get(Value index) {
-  APInt constant;
-  if (matchPattern(index, m_ConstantInt(&constant)))
-    return Coordinate{{}, constant.getSExtValue(), {}, 0};
-  if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
-    std::optional<Coordinate> lhs = get(sum.getLhs()), rhs = get(sum.getRhs());
-    if (!lhs || !rhs || (lhs->base && rhs->base) || (lhs->loop && rhs->loop))
-      return std::nullopt;
-    return Coordinate{lhs->base ? lhs->base : rhs->base, lhs->offset + rhs->offset,
-                      lhs->loop ? lhs->loop : rhs->loop, lhs->factor + rhs->factor};
-  }
-  if (auto product = index.getDefiningOp<arith::MulIOp>()) {
-    std::optional<Coordinate> lhs = get(product.getLhs());
-    if (!lhs || lhs->base || !matchPattern(product.getRhs(), m_ConstantInt(&constant)))
-      return std::nullopt;
-    return Coordinate{{}, lhs->offset * constant.getSExtValue(), lhs->loop, lhs->factor * constant.getSExtValue()};
-  }
-  Operation *parent = index.getParentBlock()->getParentOp();
-  if (auto loop = dyn_cast<scf::ForOp>(parent); loop && index == loop.getInductionVar() && getSweep(loop))
-    return Coordinate{{}, 0, loop, 1};
-  if (isa<KernelOp>(parent))
-    return Coordinate{index, 0, {}, 0};
-  return std::nullopt;
+/// The loop whose induction variable `index` is, or null.
+static scf::ForOp getLoop(Value index) {
+  auto argument = dyn_cast_or_null<BlockArgument>(index);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  return loop && argument == loop.getInductionVar() ? loop : scf::ForOp();
 }
 
 /// The part of a memref that the loops around `load` sweep, if it has a fixed
@@ -108,24 +84,24 @@ static std::optional<StagedRow> getRow(LoadOp load) {
   row.bounds = box.bounds;
   StagedRow::Read read{load, SmallVector<Value>(box.shape.size()), SmallVector<int64_t>(box.shape.size(), 0)};
   for (auto [dim, index] : llvm::enumerate(box.indices)) {
-    std::optional<Coordinate> coordinate = Coordinate::get(index);
-    if (!coordinate)
-      return std::nullopt;
-    row.corner.push_back({coordinate->base, coordinate->offset});
+    AffineIndex coordinate = AffineIndex::get(index);
     const int64_t *tileDim = llvm::find(box.dims, int64_t(dim));
     bool isSpanned = tileDim != box.dims.end();
     size_t t = tileDim - box.dims.begin();
-    if (isSpanned && box.shape[t] > 1 && !coordinate->base)
-      row.hasInnerDim = true;
-    if (!coordinate->loop)
-      continue;
-    if (!isSpanned || coordinate->factor < 1 || coordinate->factor % box.steps[t] != 0)
+    if (scf::ForOp loop = getLoop(coordinate.base)) {
+      std::optional<Sweep> sweep = getSweep(loop);
+      if (!sweep || !isSpanned || coordinate.scale < 1 || coordinate.scale % box.steps[t] != 0)
+        return std::nullopt;
+      int64_t factor = coordinate.scale / box.steps[t];
+      row.shape[t] = (sweep->iterations - 1) * sweep->step * factor + box.shape[t];
+      read.sweeps[t] = coordinate.base;
+      read.factors[t] = factor;
+      coordinate = {Value(), 0, coordinate.offset};
+    }
+    if (coordinate.base && !isa<KernelOp>(coordinate.base.getParentBlock()->getParentOp()))
       return std::nullopt;
-    auto [iterations, step] = *getSweep(coordinate->loop);
-    int64_t stride = coordinate->factor / box.steps[t];
-    row.shape[t] = (iterations - 1) * step * stride + box.shape[t];
-    read.sweeps[t] = coordinate->loop.getInductionVar();
-    read.factors[t] = stride;
+    row.hasInnerDim |= isSpanned && box.shape[t] > 1 && !coordinate.base;
+    row.corner.push_back(coordinate);
   }
   row.reads.push_back(std::move(read));
   return row;
@@ -152,8 +128,8 @@ static Operation *getTopLevel(Operation *op) {
 /// Whether the corner of `row` is known before `op`, an operation of the
 /// kernel's own block.
 static bool isKnownBefore(const StagedRow &row, Operation *op) {
-  return llvm::all_of(row.corner, [&](auto coordinate) {
-    Operation *definition = coordinate.first ? coordinate.first.getDefiningOp() : nullptr;
+  return llvm::all_of(row.corner, [&](const AffineIndex &coordinate) {
+    Operation *definition = coordinate.base ? coordinate.base.getDefiningOp() : nullptr;
     return !definition || definition->isBeforeInBlock(op);
   });
 }
@@ -192,15 +168,13 @@ static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-static Value createCopy(OpBuilder &builder, const StagedRow &row, Value zero) {
+static Value createCopy(OpBuilder &builder, const StagedRow &row) {
   LoadOp load = row.reads.front().load;
   Location loc = load.getLoc();
   SmallVector<Value> corner;
-  for (auto [base, offset] : row.corner) {
-    Value constant = offset == 0 ? zero : createIndex(builder, loc, offset);
-    bool isSum = base && offset != 0;
-    corner.push_back(isSum ? arith::AddIOp::create(builder, loc, base, constant).getResult() : base ? base : constant);
-  }
+  for (const AffineIndex &coordinate : row.corner)
+    corner.push_back(coordinate.base ? coordinate.rebuild(builder, loc, coordinate.base)
+                                     : createIndex(builder, loc, coordinate.offset));
   Value buffer = AllocOp::create(builder, loc, row.getBufferType());
   CopyOp::create(builder, loc, row.memref, corner, buffer, load.getDimsAttr(), load.getStepsAttr(),
                  load.getBoundsAttr(), /*vector=*/IntegerAttr());
@@ -235,7 +209,7 @@ void tile::stageRows(ArrayRef<StagedRow> rows) {
   Value zero = createIndex(builder, first->getLoc(), 0);
   SmallVector<Value> buffers;
   for (const StagedRow &row : rows)
-    buffers.push_back(createCopy(builder, row, zero));
+    buffers.push_back(createCopy(builder, row));
   BarrierOp::create(builder, first->getLoc());
   for (auto [row, buffer] : llvm::zip(rows, buffers))
     for (const StagedRow::Read &read : row.reads)

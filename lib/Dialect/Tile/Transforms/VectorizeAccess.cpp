@@ -14,7 +14,7 @@
 // it. See getAccessWidth.
 
 #include "PassSupport.h"
-#include "deplo/Dialect/Tile/Transforms/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 

@@ -27,6 +27,10 @@ struct AffineIndex {
   /// The largest value, if the base is an axis of a kernel or the variable of a
   /// loop with constant bounds.
   std::optional<int64_t> getMax() const;
+
+  bool operator==(const AffineIndex &other) const {
+    return base == other.base && scale == other.scale && offset == other.offset;
+  }
 };
 
 /// Whether `size` elements from `corner` on, `step` apart, all lie below

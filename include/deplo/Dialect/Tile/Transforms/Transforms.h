@@ -8,6 +8,7 @@
 #define DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -75,8 +76,8 @@ struct StagedRow {
   };
 
   mlir::Value memref;
-  /// For each memref dimension: a value (or null) and a constant to add to it.
-  llvm::SmallVector<std::pair<mlir::Value, int64_t>> corner;
+  /// For each memref dimension.
+  llvm::SmallVector<AffineIndex> corner;
   /// As in BoxAccess.
   llvm::SmallVector<int64_t> shape, dims, steps, bounds;
   /// Whether a dimension is not an axis of the kernel.

@@ -3,8 +3,8 @@
 //
 // Accesses to boxes of memory, seen alike: tile.load, store, copy, async_copy.
 
-#ifndef DEPLO_DIALECT_TILE_TRANSFORMS_BOXACCESS_H
-#define DEPLO_DIALECT_TILE_TRANSFORMS_BOXACCESS_H
+#ifndef DEPLO_DIALECT_TILE_ANALYSIS_BOXACCESS_H
+#define DEPLO_DIALECT_TILE_ANALYSIS_BOXACCESS_H
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -50,4 +50,4 @@ int64_t getAccessWidth(mlir::Operation *op, int64_t alignment);
 
 } // namespace deplo::tile
 
-#endif // DEPLO_DIALECT_TILE_TRANSFORMS_BOXACCESS_H
+#endif // DEPLO_DIALECT_TILE_ANALYSIS_BOXACCESS_H

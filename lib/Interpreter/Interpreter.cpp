@@ -1,0 +1,592 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Interpreter/Interpreter.h"
+
+#include "ScalarOps.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <memory>
+
+using namespace mlir;
+
+namespace deplo {
+
+/// A tile in row-major order, or a scalar.
+using Numbers = std::vector<Number>;
+
+namespace {
+
+/// Elements of global memory as a memref sees them.
+struct View {
+  Numbers *elements = nullptr;
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+
+  View() = default;
+  View(Numbers &elements, MemRefType type) : elements(&elements) {
+    LogicalResult isStrided = type.getStridesAndOffset(strides, offset);
+    (void)isStrided;
+  }
+};
+
+/// A buffer in shared memory, and who may access its elements.
+struct Shared {
+  enum class State : uint8_t { Empty, InFlight, Written, Visible };
+  explicit Shared(size_t size) : elements(size), states(size, State::Empty) {}
+
+  Numbers elements;
+  std::vector<State> states;
+  /// Whether it was read after the last barrier.
+  bool isRead = false;
+};
+
+class Interpreter {
+public:
+  LogicalResult run(Operation *kernel, ArrayRef<View> arguments);
+  LogicalResult run(func::FuncOp plan, ArrayRef<View> arguments);
+
+private:
+  LogicalResult run(Block &block);
+  LogicalResult run(Operation *op);
+  LogicalResult runBlocks(tile::KernelOp kernel, unsigned axis);
+  LogicalResult runLoop(scf::ForOp loop);
+  LogicalResult runReduce(loop::ReduceOp reduce);
+  LogicalResult runAccess(Operation *op, Value memref, ValueRange indices, AffineMap map, Number &element, bool isStore);
+  LogicalResult runBox(Operation *op, llvm::function_ref<LogicalResult(int64_t, Number *)> visit);
+  LogicalResult runBuffer(Operation *op, Value buffer, ValueRange indices, RankedTensorType tile,
+                          llvm::function_ref<LogicalResult(Shared &, int64_t, int64_t)> visit);
+  LogicalResult runTile(Operation *op);
+  LogicalResult runShared(Operation *op);
+  LogicalResult runPlan(Operation *op);
+  LogicalResult runElementwise(Operation *op);
+  LogicalResult write(Operation *op, Shared &shared, int64_t i, Number number, Shared::State state);
+  LogicalResult read(Operation *op, Shared &shared, int64_t i, Number &number);
+
+  int64_t getIndex(Value index) { return numbers.find(index)->second.front().integer; }
+  void setIndex(Value index, int64_t value) {
+    Number number;
+    number.integer = value;
+    numbers[index] = {number};
+  }
+
+  DenseMap<Value, Numbers> numbers;
+  DenseMap<Value, View> views;
+  /// What a buffer or token stands for.
+  DenseMap<Value, std::shared_ptr<Shared>> buffers;
+  /// Allocations of the launch plan.
+  std::vector<std::unique_ptr<HostArray>> allocations;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+static ArrayRef<int64_t> getShape(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile ? tile.getShape() : ArrayRef<int64_t>();
+}
+
+static int64_t getSize(ArrayRef<int64_t> shape) {
+  int64_t size = 1;
+  for (int64_t dim : shape)
+    size *= dim;
+  return size;
+}
+
+/// The coordinates of element `i` in row-major order.
+static SmallVector<int64_t> getCoordinates(int64_t i, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> coordinates(shape.size());
+  for (size_t dim = shape.size(); dim-- > 0; i /= shape[dim])
+    coordinates[dim] = i % shape[dim];
+  return coordinates;
+}
+
+static int64_t linearize(ArrayRef<int64_t> coordinates, ArrayRef<int64_t> shape) {
+  int64_t i = 0;
+  for (auto [coordinate, size] : llvm::zip(coordinates, shape))
+    i = i * size + coordinate;
+  return i;
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+/// The element at `coordinates`, or null with an error outside of the memref.
+static Number *getElement(Operation *op, const View &view, MemRefType type, ArrayRef<int64_t> coordinates) {
+  int64_t offset = view.offset;
+  for (auto [dim, coordinate] : llvm::enumerate(coordinates)) {
+    if (coordinate < 0 || coordinate >= type.getDimSize(dim)) {
+      op->emitError() << "accesses coordinate " << coordinate << " of dimension " << dim << " of " << type;
+      return nullptr;
+    }
+    offset += coordinate * view.strides[dim];
+  }
+  if (offset >= static_cast<int64_t>(view.elements->size())) {
+    op->emitError() << "accesses element " << offset << " of an array of " << view.elements->size();
+    return nullptr;
+  }
+  return &(*view.elements)[offset];
+}
+
+LogicalResult Interpreter::runAccess(Operation *op, Value memref, ValueRange indices, AffineMap map, Number &element,
+                                     bool isStore) {
+  SmallVector<Attribute> operands, results;
+  Builder builder(op->getContext());
+  for (Value index : indices)
+    operands.push_back(builder.getIndexAttr(getIndex(index)));
+  if (failed(map.constantFold(operands, results)))
+    return op->emitError("has coordinates that can't be computed");
+  SmallVector<int64_t> coordinates =
+      llvm::map_to_vector(results, [](Attribute result) { return cast<IntegerAttr>(result).getInt(); });
+  Number *place = getElement(op, views.lookup(memref), cast<MemRefType>(memref.getType()), coordinates);
+  if (!place)
+    return failure();
+  (isStore ? *place : element) = isStore ? element : *place;
+  return success();
+}
+
+/// Visits the elements of a box in row-major order of the tile, with null for
+/// those that are masked.
+LogicalResult Interpreter::runBox(Operation *op, llvm::function_ref<LogicalResult(int64_t, Number *)> visit) {
+  tile::BoxAccess box = *tile::BoxAccess::get(op);
+  View view = views.lookup(box.memref);
+  SmallVector<int64_t> corner = llvm::map_to_vector(box.indices, [&](Value index) { return getIndex(index); });
+  for (int64_t i = 0, size = box.getNumElements(); i < size; ++i) {
+    SmallVector<int64_t> coordinates(corner);
+    bool isMasked = false;
+    for (auto [t, c] : llvm::enumerate(getCoordinates(i, box.shape))) {
+      coordinates[box.dims[t]] += box.steps[t] * c;
+      isMasked |= !box.bounds.empty() && coordinates[box.dims[t]] >= box.bounds[t];
+    }
+    Number *element = isMasked ? nullptr : getElement(op, view, box.getMemRefType(), coordinates);
+    if ((!isMasked && !element) || failed(visit(i, element)))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult Interpreter::write(Operation *op, Shared &shared, int64_t i, Number number, Shared::State state) {
+  if (shared.isRead)
+    return op->emitError("writes a buffer that threads may still read; a barrier is missing");
+  if (shared.states[i] == Shared::State::InFlight)
+    return op->emitError("writes an element that an asynchronous copy is about to write");
+  shared.elements[i] = number;
+  shared.states[i] = state;
+  return success();
+}
+
+LogicalResult Interpreter::read(Operation *op, Shared &shared, int64_t i, Number &number) {
+  switch (shared.states[i]) {
+  case Shared::State::Empty:
+    return op->emitError("reads an element of a buffer that was not written");
+  case Shared::State::InFlight:
+    return op->emitError("reads an element that an asynchronous copy brings before it is awaited");
+  case Shared::State::Written:
+    return op->emitError("reads an element that another thread may have written; a barrier is missing");
+  case Shared::State::Visible:
+    break;
+  }
+  shared.isRead = true;
+  number = shared.elements[i];
+  return success();
+}
+
+/// Visits the elements of a tile, by number, and their places in the buffer.
+LogicalResult Interpreter::runBuffer(Operation *op, Value buffer, ValueRange indices, RankedTensorType tile,
+                                     llvm::function_ref<LogicalResult(Shared &, int64_t, int64_t)> visit) {
+  ArrayRef<int64_t> shape = cast<tile::BufferType>(buffer.getType()).getShape();
+  Shared &shared = *buffers.lookup(buffer);
+  for (int64_t i = 0, size = tile.getNumElements(); i < size; ++i) {
+    SmallVector<int64_t> coordinates = getCoordinates(i, tile.getShape());
+    for (auto [dim, index] : llvm::enumerate(indices)) {
+      coordinates[dim] += getIndex(index);
+      if (coordinates[dim] < 0 || coordinates[dim] >= shape[dim])
+        return op->emitError() << "accesses coordinate " << coordinates[dim] << " of dimension " << dim << " of "
+                               << buffer.getType();
+    }
+    if (failed(visit(shared, i, linearize(coordinates, shape))))
+      return failure();
+  }
+  return success();
+}
+
+static Number getZero(Type type) {
+  Number zero;
+  if (isa<FloatType>(type))
+    zero.real = 0.0;
+  else
+    zero.integer = 0;
+  return zero;
+}
+
+LogicalResult Interpreter::runShared(Operation *op) {
+  auto copyTo = [&](auto copy, Shared::State state) {
+    std::shared_ptr<Shared> shared = buffers.lookup(copy.getBuffer());
+    Number zero = getZero(copy.getBuffer().getType().getElementType());
+    return runBox(op, [&](int64_t i, Number *element) {
+      return write(op, *shared, i, element ? *element : zero, state);
+    });
+  };
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](tile::AllocOp alloc) {
+        buffers[alloc.getResult()] = std::make_shared<Shared>(getSize(alloc.getType().getShape()));
+        return success();
+      })
+      .Case([&](tile::CopyOp copy) { return copyTo(copy, Shared::State::Written); })
+      .Case([&](tile::AsyncCopyOp copy) {
+        buffers[copy.getToken()] = buffers.lookup(copy.getBuffer());
+        return copyTo(copy, Shared::State::InFlight);
+      })
+      .Case([&](tile::AwaitOp await) {
+        for (Value token : await.getTokens())
+          for (Shared::State &state : buffers.lookup(token)->states)
+            if (state == Shared::State::InFlight)
+              state = Shared::State::Written;
+        return success();
+      })
+      .Case([&](tile::BarrierOp) {
+        for (auto &[value, shared] : buffers) {
+          shared->isRead = false;
+          for (Shared::State &state : shared->states)
+            if (state == Shared::State::Written)
+              state = Shared::State::Visible;
+        }
+        return success();
+      })
+      .Case([&](tile::ReadOp readOp) {
+        Numbers result(readOp.getType().getNumElements());
+        LogicalResult done = runBuffer(op, readOp.getBuffer(), readOp.getIndices(), readOp.getType(),
+                                       [&](Shared &shared, int64_t i, int64_t place) {
+                                         return read(op, shared, place, result[i]);
+                                       });
+        numbers[readOp.getResult()] = std::move(result);
+        return done;
+      })
+      .Case([&](tile::WriteOp writeOp) {
+        const Numbers &value = numbers.find(writeOp.getValue())->second;
+        return runBuffer(op, writeOp.getBuffer(), writeOp.getIndices(), writeOp.getValue().getType(),
+                         [&](Shared &shared, int64_t i, int64_t place) {
+                           return write(op, shared, place, value[i], Shared::State::Written);
+                         });
+      })
+      .Default([](Operation *op) { return op->emitError("is unknown to the interpreter"); });
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// Folds `input` along `axis`, in ascending order.
+static Numbers fold(const Numbers &input, ArrayRef<int64_t> shape, int64_t axis, const ScalarFunction &combine) {
+  int64_t inner = getSize(shape.drop_front(axis + 1)), length = shape[axis], outer = getSize(shape.take_front(axis));
+  Numbers result;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      Number operands[2] = {input[o * length * inner + i], {}};
+      for (int64_t k = 1; k < length; ++k) {
+        operands[1] = input[(o * length + k) * inner + i];
+        operands[0] = combine(operands);
+      }
+      result.push_back(operands[0]);
+    }
+  return result;
+}
+
+LogicalResult Interpreter::runTile(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](tile::LoadOp load) {
+        Numbers result(load.getType().getNumElements(), getZero(load.getType().getElementType()));
+        LogicalResult done = runBox(op, [&](int64_t i, Number *element) {
+          if (element)
+            result[i] = *element;
+          return success();
+        });
+        numbers[load.getResult()] = std::move(result);
+        return done;
+      })
+      .Case([&](tile::StoreOp store) {
+        const Numbers &value = numbers.find(store.getValue())->second;
+        return runBox(op, [&](int64_t i, Number *element) {
+          if (element)
+            *element = value[i];
+          return success();
+        });
+      })
+      .Case([&](tile::ReduceOp reduce) {
+        for (auto [kind, input, result] : llvm::zip(reduce.getMonoids(), reduce.getInputs(), reduce.getResults())) {
+          auto type = cast<RankedTensorType>(input.getType());
+          numbers[result] = fold(numbers.find(input)->second, type.getShape(), reduce.getAxis(),
+                                 getScalarFunction(kind, type.getElementType()));
+        }
+        return success();
+      })
+      .Case([&](tile::BroadcastOp broadcast) {
+        const Numbers &input = numbers.find(broadcast.getInput())->second;
+        ArrayRef<int64_t> shape = broadcast.getType().getShape();
+        Numbers result;
+        for (int64_t i = 0, size = getSize(shape); i < size; ++i) {
+          SmallVector<int64_t> coordinates = getCoordinates(i, shape), kept;
+          for (int64_t dim : broadcast.getDims())
+            kept.push_back(coordinates[dim]);
+          result.push_back(input[linearize(kept, broadcast.getInput().getType().getShape())]);
+        }
+        numbers[broadcast.getResult()] = std::move(result);
+        return success();
+      })
+      .Case([&](tile::SplatOp splat) {
+        Number scalar = numbers.find(splat.getInput())->second.front();
+        numbers[splat.getResult()] = Numbers(splat.getType().getNumElements(), scalar);
+        return success();
+      })
+      .Case([&](tile::InBoundsOp inBounds) {
+        ArrayRef<int64_t> shape = inBounds.getType().getShape();
+        Numbers result(getSize(shape));
+        for (auto [i, element] : llvm::enumerate(result)) {
+          element.integer = 1;
+          for (auto [c, corner, bound] :
+               llvm::zip(getCoordinates(i, shape), inBounds.getCorner(), inBounds.getBounds()))
+            element.integer &= getIndex(corner) + c < bound;
+        }
+        numbers[inBounds.getResult()] = std::move(result);
+        return success();
+      })
+      .Case([&](tile::ConvertLayoutOp convert) {
+        Numbers input = numbers.find(convert.getInput())->second;
+        numbers[convert.getResult()] = std::move(input);
+        return success();
+      })
+      .Default([&](Operation *op) { return runShared(op); });
+}
+
+//===----------------------------------------------------------------------===//
+// Computation
+//===----------------------------------------------------------------------===//
+
+static Numbers getConstant(Attribute value) {
+  auto dense = dyn_cast<DenseElementsAttr>(value);
+  if (!dense)
+    return {getNumber(value)};
+  Numbers result;
+  for (Attribute element : dense.getValues<Attribute>())
+    result.push_back(getNumber(element));
+  return result;
+}
+
+LogicalResult Interpreter::runElementwise(Operation *op) {
+  ScalarFunction function = getScalarFunction(op);
+  if (!function || op->getNumOperands() > 3)
+    return op->emitError("is unknown to the interpreter");
+  Numbers result(getSize(getShape(op->getResult(0).getType())));
+  SmallVector<const Numbers *> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(&numbers.find(operand)->second);
+  for (size_t i = 0; i < result.size(); ++i) {
+    Number elements[3];
+    // A condition may be one for the whole tile.
+    for (auto [k, operand] : llvm::enumerate(operands))
+      elements[k] = (*operand)[operand->size() == 1 ? 0 : i];
+    result[i] = function(elements);
+  }
+  numbers[op->getResult(0)] = std::move(result);
+  return success();
+}
+
+LogicalResult Interpreter::runLoop(scf::ForOp loop) {
+  int64_t upper = getIndex(loop.getUpperBound()), step = getIndex(loop.getStep());
+  if (step < 1)
+    return loop.emitError() << "has step " << step << ", expected a positive one";
+  auto assign = [&](ValueRange from, ValueRange to) {
+    std::vector<Numbers> values;
+    for (Value value : from)
+      values.push_back(numbers.find(value)->second);
+    for (auto [value, target] : llvm::zip(values, to))
+      numbers[target] = value;
+  };
+  assign(loop.getInitArgs(), loop.getRegionIterArgs());
+  for (int64_t i = getIndex(loop.getLowerBound()); i < upper; i += step) {
+    setIndex(loop.getInductionVar(), i);
+    if (failed(run(*loop.getBody())))
+      return failure();
+    assign(loop.getYieldedValues(), loop.getRegionIterArgs());
+  }
+  assign(loop.getRegionIterArgs(), loop.getResults());
+  return success();
+}
+
+LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
+  SmallVector<Monoid> kinds = reduce.getMonoids();
+  SmallVector<Numbers> results;
+  for (auto [kind, result] : llvm::zip(kinds, reduce.getResults())) {
+    Number identity = getNumber(getIdentity(kind, getElementTypeOrSelf(result.getType())));
+    results.emplace_back(getSize(getShape(result.getType())), identity);
+  }
+  for (int64_t k = 0, extent = reduce.getExtent(); k < extent; ++k) {
+    setIndex(reduce.getInductionVar(), k);
+    if (failed(run(*reduce.getBody())))
+      return failure();
+    for (auto [kind, value, result] :
+         llvm::zip(kinds, reduce.getBody()->getTerminator()->getOperands(), results)) {
+      ScalarFunction combine = getScalarFunction(kind, getElementTypeOrSelf(value.getType()));
+      const Numbers &numbersOfValue = numbers.find(value)->second;
+      for (auto [i, element] : llvm::enumerate(result)) {
+        Number operands[2] = {element, numbersOfValue[i]};
+        // The first value stays as it is: -0 + the identity +0 would be +0.
+        element = k == 0 ? operands[1] : combine(operands);
+      }
+    }
+  }
+  for (auto [value, result] : llvm::zip(reduce.getResults(), results))
+    numbers[value] = std::move(result);
+  return success();
+}
+
+LogicalResult Interpreter::run(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<scf::YieldOp, loop::YieldOp, func::ReturnOp>([](auto) { return success(); })
+      .Case([&](arith::ConstantOp constant) {
+        numbers[constant.getResult()] = getConstant(constant.getValue());
+        return success();
+      })
+      .Case([&](scf::ForOp loop) { return runLoop(loop); })
+      .Case([&](loop::ReduceOp reduce) { return runReduce(reduce); })
+      .Case([&](loop::ForOp loop) {
+        for (int64_t i = 0, extent = loop.getExtent(); i < extent; ++i) {
+          setIndex(loop.getInductionVar(), i);
+          if (failed(run(*loop.getBody())))
+            return failure();
+        }
+        return success();
+      })
+      .Case([&](loop::LoadOp load) {
+        Number element;
+        LogicalResult done = runAccess(op, load.getMemref(), load.getIndices(), load.getMap(), element, false);
+        numbers[load.getResult()] = {element};
+        return done;
+      })
+      .Case([&](loop::StoreOp store) {
+        Number element = numbers.find(store.getValue())->second.front();
+        return runAccess(op, store.getMemref(), store.getIndices(), store.getMap(), element, true);
+      })
+      .Default([&](Operation *op) {
+        if (isa<tile::TileDialect>(op->getDialect()))
+          return runTile(op);
+        if (isa<memref::MemRefDialect, loop::LoopDialect>(op->getDialect()))
+          return runPlan(op);
+        return runElementwise(op);
+      });
+}
+
+LogicalResult Interpreter::run(Block &block) {
+  for (Operation &op : block)
+    if (failed(run(&op)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and plans
+//===----------------------------------------------------------------------===//
+
+LogicalResult Interpreter::runBlocks(tile::KernelOp kernel, unsigned axis) {
+  if (axis == kernel.getAxes().size()) {
+    buffers.clear();
+    return run(*kernel.getBody());
+  }
+  for (int64_t i = 0; i < kernel.getAxis(axis).getBlocks(); ++i) {
+    setIndex(kernel.getAxisValues()[axis], i * kernel.getAxis(axis).getStep());
+    if (failed(runBlocks(kernel, axis + 1)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Interpreter::run(Operation *kernel, ArrayRef<View> arguments) {
+  if (!isa<loop::KernelOp, tile::KernelOp>(kernel))
+    return kernel->emitError("is not a loop.kernel or tile.kernel");
+  Block &body = kernel->getRegion(0).front();
+  for (auto [value, view] : llvm::zip(body.getArguments(), arguments)) {
+    View asDeclared(*view.elements, cast<MemRefType>(value.getType()));
+    views[value] = asDeclared;
+  }
+  if (auto tileKernel = dyn_cast<tile::KernelOp>(kernel))
+    return runBlocks(tileKernel, 0);
+  return run(body);
+}
+
+LogicalResult Interpreter::runPlan(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](memref::AllocOp alloc) {
+        allocations.push_back(std::make_unique<HostArray>(alloc.getType()));
+        views[alloc.getResult()] = View(allocations.back()->elements, alloc.getType());
+        return success();
+      })
+      .Case<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp, memref::ReinterpretCastOp,
+            memref::SubViewOp>([&](auto view) {
+        // Strides and offset of a static view are in its type.
+        View source = views.lookup(view->getOperand(0));
+        views[view->getResult(0)] = View(*source.elements, cast<MemRefType>(view->getResult(0).getType()));
+        return success();
+      })
+      .Case([&](loop::LaunchOp launch) -> LogicalResult {
+        Operation *kernel = SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr());
+        if (!kernel)
+          return launch.emitError() << "launches " << launch.getKernelAttr() << ", which is not there";
+        SmallVector<View> arguments =
+            llvm::map_to_vector(launch.getBuffers(), [&](Value buffer) { return views.lookup(buffer); });
+        return Interpreter().run(kernel, arguments);
+      })
+      .Default([](Operation *op) { return op->emitError("is unknown to the interpreter"); });
+}
+
+LogicalResult Interpreter::run(func::FuncOp plan, ArrayRef<View> arguments) {
+  for (auto [value, view] : llvm::zip(plan.getArguments(), arguments))
+    views[value] = view;
+  return run(plan.getBody().front());
+}
+
+/// Views of `arguments`, if they suit `types`.
+static FailureOr<SmallVector<View>> getViews(Operation *op, TypeRange types, MutableArrayRef<HostArray *> arguments) {
+  if (types.size() != arguments.size())
+    return op->emitError() << "takes " << types.size() << " memrefs, got " << arguments.size();
+  SmallVector<View> views;
+  for (auto [type, argument] : llvm::zip(types, arguments)) {
+    auto memref = cast<MemRefType>(type);
+    if (memref.getElementType() != argument->type.getElementType())
+      return op->emitError() << "takes " << memref << ", got " << argument->type;
+    views.emplace_back(argument->elements, memref);
+  }
+  return views;
+}
+
+LogicalResult interpretKernel(Operation *kernel, MutableArrayRef<HostArray *> arguments) {
+  // The axes of a tile.kernel follow its memrefs.
+  SmallVector<Type> types;
+  for (Type type : kernel->getRegion(0).front().getArgumentTypes())
+    if (isa<MemRefType>(type))
+      types.push_back(type);
+  FailureOr<SmallVector<View>> views = getViews(kernel, types, arguments);
+  return failed(views) ? failure() : Interpreter().run(kernel, *views);
+}
+
+LogicalResult interpretPlan(func::FuncOp plan, MutableArrayRef<HostArray *> arguments) {
+  FailureOr<SmallVector<View>> views = getViews(plan, plan.getArgumentTypes(), arguments);
+  return failed(views) ? failure() : Interpreter().run(plan, *views);
+}
+
+} // namespace deplo
