@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# add_deplo_standalone(NAME FROM target EXPORTS file)
+# add_deplo_standalone(NAME OUTPUT name OBJECTS objlib... EXPORTS file)
 #
-# Target NAME links the objects of shared library FROM a second time, with
+# Target NAME links the object libraries OBJECTS as a shared library with
 # everything inside: deplo's archives, and of MLIR and LLVM what is used, for
 # the host's processor and NVPTX. The result needs the C library alone and
 # exports what EXPORTS, a version script, names: it can live in a process
-# beside other copies of LLVM. It is standalone/lib<FROM's name>.so.
+# beside other copies of LLVM. It is standalone/lib<OUTPUT>.so.
 #
 # Raw archives, because MLIR's CMake targets pull in the shared LLVM.
 function(add_deplo_standalone name)
-  cmake_parse_arguments(A "" "FROM;EXPORTS" "" ${ARGN})
+  cmake_parse_arguments(A "" "OUTPUT;EXPORTS" "OBJECTS" ${ARGN})
   file(GLOB mlir ${LLVM_LIBRARY_DIR}/libMLIR*.a)
   list(FILTER mlir EXCLUDE REGEX "/libMLIR(CAPI|Test|[A-Za-z]*JitRunner|[A-Za-z]*Test)")
   file(GLOB llvm ${LLVM_LIBRARY_DIR}/libLLVM*.a)
@@ -32,11 +32,12 @@ function(add_deplo_standalone name)
   foreach(library ${libraries})
     list(APPEND archives $<TARGET_FILE:${library}>)
   endforeach()
-  add_library(${name} SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${A_FROM}>)
+  list(TRANSFORM A_OBJECTS REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+  add_library(${name} SHARED EXCLUDE_FROM_ALL ${objects})
   add_dependencies(${name} ${libraries})
   set_target_properties(${name} PROPERTIES
     LINKER_LANGUAGE CXX
-    OUTPUT_NAME $<TARGET_FILE_BASE_NAME:${A_FROM}>
+    OUTPUT_NAME ${A_OUTPUT}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/standalone
     LINK_DEPENDS "${A_EXPORTS};${archives}")
   target_link_options(${name} PRIVATE

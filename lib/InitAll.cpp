@@ -10,6 +10,7 @@
 #include "deplo/Dialect/Loop/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
+#include "deplo/Pipelines/Pipelines.h"
 #include "deplo/Target/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -60,6 +61,7 @@ void registerAllPasses() {
   tile::registerDeploTilePasses();
   registerDeploConversionPasses();
   registerDeploTargetPasses();
+  registerPipelines();
   mlir::registerTransformsPasses();
   // Those of MLIR's conversions that deplo's pipelines run.
   mlir::registerSCFToControlFlowPass();

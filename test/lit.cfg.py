@@ -16,11 +16,14 @@ config.test_exec_root = os.path.join(config.deplo_obj_root, "test")
 llvm_config.use_default_substitutions()
 llvm_config.with_environment("FILECHECK_OPTS", "--enable-var-scope --allow-unused-prefixes=false")
 llvm_config.add_tool_substitutions(
-    ["deplo-opt", "deplo-reduce", "deplo-lsp-server"], [config.deplo_tools_dir])
+    ["deplo-opt", "deplo-reduce", "deplo-lsp-server"], [config.deplo_tools_dir]
+)
 
 # ptxas is part of the CUDA toolkit, which is optional.
-toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-if shutil.which("ptxas") or any(root and os.path.exists(os.path.join(root, "bin", "ptxas")) for root in toolkits):
+toolkits = [config.deplo_cuda_toolkit_root, "/usr/local/cuda"]
+toolkits += [os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")]
+found = [root for root in toolkits if root and os.path.exists(f"{root}/bin/ptxas")]
+if found or shutil.which("ptxas"):
     config.available_features.add("ptxas")
 for variable in ("CUDA_HOME", "CUDA_PATH"):
     if variable in os.environ:

@@ -107,6 +107,42 @@ static AffineExpr getSum(ArrayRef<AffineExpr> terms, MLIRContext *context) {
   return sum;
 }
 
+/// factor * expr.
+static std::pair<AffineExpr, int64_t> getFactor(AffineExpr term) {
+  auto product = dyn_cast<AffineBinaryOpExpr>(term);
+  if (product && product.getKind() == AffineExprKind::Mul)
+    if (auto factor = dyn_cast<AffineConstantExpr>(product.getRHS()))
+      return {product.getLHS(), factor.getValue()};
+  return {term, 1};
+}
+
+/// Puts numbers together that were taken apart:
+/// (y floordiv d) * d * k + (y mod d) * k = y * k.
+static AffineExpr recombine(AffineExpr sum) {
+  SmallVector<AffineExpr> terms;
+  collectTerms(sum, terms);
+  for (auto *low = terms.begin(); low != terms.end(); ++low) {
+    auto [digit, factor] = getFactor(*low);
+    auto remainder = dyn_cast<AffineBinaryOpExpr>(digit);
+    auto divisor = remainder && remainder.getKind() == AffineExprKind::Mod
+                       ? dyn_cast<AffineConstantExpr>(remainder.getRHS())
+                       : nullptr;
+    if (!divisor || divisor.getValue() <= 0)
+      continue;
+    AffineExpr number = remainder.getLHS();
+    AffineExpr rest =
+        number.floorDiv(divisor.getValue()) * (divisor.getValue() * factor);
+    auto *high = llvm::find(terms, rest);
+    if (high == terms.end())
+      continue;
+    *low = number * factor;
+    terms.erase(high);
+    // The number may be a digit itself.
+    return recombine(getSum(terms, sum.getContext()));
+  }
+  return sum;
+}
+
 namespace {
 /// expr = quotient * divisor + rest, where 0 <= rest < divisor.
 struct Division {
@@ -147,7 +183,7 @@ AffineExpr simplifyInRange(AffineExpr expr, ArrayRef<int64_t> extents) {
   bool divides = divisor && divisor.getValue() > 0;
   switch (expr.getKind()) {
   case AffineExprKind::Add:
-    return lhs + rhs;
+    return recombine(lhs + rhs);
   case AffineExprKind::Mul:
     return lhs * rhs;
   case AffineExprKind::FloorDiv:

@@ -4,6 +4,7 @@
 #include "deplo/Analysis/BufferViews.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using llvm::ArrayRef;
 using llvm::SmallVector;
@@ -48,7 +49,9 @@ struct MergedCoordinate {
 } // namespace
 
 /// Runs of dimensions such that the variables of each loop are in one run.
-static BufferView::Runs getRuns(ArrayRef<LinearCoordinate> coordinates,
+/// Dimensions of size 1 go along with a run beside them.
+static BufferView::Runs getRuns(ArrayRef<int64_t> shape,
+                                ArrayRef<LinearCoordinate> coordinates,
                                 ArrayRef<SmallVector<unsigned>> loops) {
   size_t rank = coordinates.size();
   // joined[d]: dimensions d and d + 1 are in one run.
@@ -68,6 +71,18 @@ static BufferView::Runs getRuns(ArrayRef<LinearCoordinate> coordinates,
         end = dim;
     for (size_t dim = begin; dim < end; ++dim)
       joined[dim] = true;
+  }
+  auto absorbUnits = [&](auto dims) {
+    for (size_t dim : dims) {
+      bool isBesideRun =
+          (dim > 0 && joined[dim - 1]) || (dim + 2 < rank && joined[dim + 1]);
+      bool hasUnit = shape[dim] == 1 || shape[dim + 1] == 1;
+      joined[dim] = joined[dim] || (isBesideRun && hasUnit);
+    }
+  };
+  if (rank > 1) {
+    absorbUnits(llvm::seq<size_t>(0, rank - 1));
+    absorbUnits(llvm::reverse(llvm::seq<size_t>(0, rank - 1)));
   }
   BufferView::Runs runs;
   for (size_t dim = 0; dim < rank; ++dim) {
@@ -165,7 +180,7 @@ std::optional<BufferView> getBoxView(ArrayRef<int64_t> shape,
                                      ArrayRef<LinearCoordinate> coordinates,
                                      const LoopNest &nest) {
   BufferView view;
-  view.merged = getRuns(coordinates, nest.loops);
+  view.merged = getRuns(shape, coordinates, nest.loops);
   for (ArrayRef<int64_t> run : view.merged) {
     if (!isContiguous(run, shape, strides))
       return std::nullopt;

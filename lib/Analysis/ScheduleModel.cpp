@@ -21,19 +21,27 @@ using llvm::PowerOf2Ceil;
 
 namespace deplo {
 
-// Properties of the architecture family rather than of a product; choices
-// depend on their ratios only. Latencies in nanoseconds are those of a GPU at
-// 1.7 GHz.
+// Properties of the architecture family rather than of a product, measured on
+// an H200 (docs/rationale/schedule-selection.md). Times in nanoseconds.
 static constexpr double cycle = 0.6;
 static constexpr double memoryLatency = 700;
+/// What fits in this part of L2 may be there already, and comes faster.
+static constexpr double keptInL2 = 0.8;
+static constexpr double l2Latency = 400;
+static constexpr double l2Bandwidth = 1.5; // times that of memory
 static constexpr double shuffleLatency = 25 * cycle;
 static constexpr double shuffleIssue = 2 * cycle;
-static constexpr double arithmeticLatency = 4 * cycle;
+static constexpr double arithmeticLatency = 6 * cycle;
 static constexpr double barrierLatency = 20 * cycle;
 /// What one more warp adds to an exchange between the warps of a block.
 static constexpr double warpExchangeLatency = 2 * cycle;
-static constexpr double blockDispatch = 5;
+/// The device starts one block in a cycle.
+static constexpr double blockDispatch = cycle;
 static constexpr int64_t schedulersPerMultiprocessor = 4;
+/// Instructions of a thread for the part of a reduction that threads share.
+static constexpr int64_t reductionInstructions = 10;
+/// The part of the memory bandwidth on the data sheet that kernels reach.
+static constexpr double reachedBandwidth = 0.9;
 /// A multiprocessor can draw several times its share of the memory bandwidth
 /// when the others are idle.
 static constexpr double bandwidthBurst = 3;
@@ -43,7 +51,7 @@ static constexpr int64_t lineBytes = 128;
 static constexpr int64_t lanes = 32;
 static constexpr int64_t maxElementsPerThread = 32;
 /// Addresses, loop counters and temporaries of one thread.
-static constexpr int64_t baseRegisters = 24;
+static constexpr int64_t baseRegisters = 18;
 
 namespace {
 
@@ -63,6 +71,9 @@ public:
   std::optional<ScheduleChoice> choose(std::string &error);
 
 private:
+  void considerChunk(int64_t chunk, bool isSmallest,
+                     std::optional<ScheduleChoice> &best,
+                     std::string &error) const;
   size_t findContiguousDim() const;
   int64_t chooseVector() const;
   int64_t getBytes(const ScheduleAccess &access) const;
@@ -75,8 +86,25 @@ private:
   int64_t getRow(const ScheduleChoice &candidate) const {
     return candidate.chunk ? candidate.chunk : getPaddedRow();
   }
+  static int64_t getRows(const ScheduleChoice &candidate) {
+    int64_t rows = 1;
+    for (int64_t size : candidate.block)
+      rows *= size;
+    return rows;
+  }
+  /// Whether the access has a row of its own for each iteration of the axes:
+  /// others are shared by all blocks and stay in L2.
+  bool isKept(const ScheduleAccess &access) const {
+    auto varies = [](int64_t stride) { return stride != 0; };
+    return !access.isStore &&
+           std::any_of(access.strides.begin(),
+                       access.strides.begin() + numAxes, varies);
+  }
+  bool isStaged(const ScheduleChoice &candidate) const;
+  double getRowBytes() const;
+  double getLoadBytes(const ScheduleChoice &candidate) const;
   int64_t getResidentBlocks(const ScheduleChoice &candidate) const;
-  double getTraffic(const ScheduleChoice &candidate) const;
+  double getTraffic(const ScheduleChoice &candidate, double resident) const;
   void estimate(ScheduleChoice &candidate) const;
   struct Sharing {
     /// Lanes and warps that hold parts of one row.
@@ -235,9 +263,7 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
 /// memory go to a thread and then to lanes, warps to different rows first.
 Model::Sharing Model::getSharing(const ScheduleChoice &candidate) const {
   int64_t row = getRow(candidate);
-  int64_t rows = 1;
-  for (int64_t size : candidate.block)
-    rows *= size;
+  int64_t rows = getRows(candidate);
   Sharing sharing;
   if (contiguous < numAxes) {
     int64_t across = std::min(candidate.block[contiguous], vector);
@@ -272,32 +298,76 @@ double Model::estimateReduction(const ScheduleChoice &candidate) const {
 /// What runs of `run` contiguous bytes cost, compared with whole lines: the
 /// rest of their sectors, and of bursts that fetch several sectors.
 static double getTrafficFactor(double run) {
-  if (run < sectorBytes)
-    return 1.3 * sectorBytes / run;
-  return run < lineBytes ? 1 + 0.15 * std::log2(lineBytes / run) : 1;
+  if (run >= lineBytes)
+    return 1;
+  if (run >= 2 * sectorBytes)
+    return 1.15;
+  return 1.6 * std::max(sectorBytes / run, 1.0);
 }
 
 /// The part of the memory bandwidth that is used, if blocks could use `ratio`
 /// times their share of it.
 static double getEfficiency(double ratio) {
-  return ratio / std::pow(1 + std::pow(ratio, 4), 0.25);
+  return ratio / std::pow(1 + std::pow(ratio, 5), 0.2);
 }
 
 int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
   // Registers are handed out to a warp in units of 256.
   int64_t registers = llvm::alignTo(candidate.registersPerThread, 8) *
                       candidate.warps * lanes;
-  return std::max<int64_t>(
-      std::min({target.blocksPerMultiprocessor,
-                target.warpsPerMultiprocessor / candidate.warps,
-                target.registersPerMultiprocessor / registers}),
-      1);
+  int64_t resident = std::min({target.blocksPerMultiprocessor,
+                               target.warpsPerMultiprocessor / candidate.warps,
+                               target.registersPerMultiprocessor / registers});
+  if (isStaged(candidate))
+    resident = std::min<int64_t>(resident,
+                                 target.sharedPerMultiprocessor /
+                                     (getRowBytes() * getRows(candidate)));
+  return std::max<int64_t>(resident, 1);
 }
 
-/// Bytes that the kernel moves. A row in chunks is read again by every later
-/// pass over it, mostly from L2.
-double Model::getTraffic(const ScheduleChoice &candidate) const {
-  double passes = candidate.chunk ? 1 + 0.5 * facts.dependentReductions : 1;
+/// Whether rows in chunks are kept in shared memory for later passes over them,
+/// as stage_inputs does where they fit.
+bool Model::isStaged(const ScheduleChoice &candidate) const {
+  return pins.stages.value_or(true) && candidate.chunk && facts.passes > 1 &&
+         getRowBytes() * getRows(candidate) <= target.sharedPerBlock;
+}
+
+/// Bytes of a row that later passes read again.
+double Model::getRowBytes() const {
+  double bytes = 0;
+  for (const ScheduleAccess &access : facts.accesses) {
+    if (access.isStore || !isKept(access))
+      continue;
+    double row = access.elementBytes;
+    for (size_t dim = numAxes; dim < extents.size(); ++dim)
+      if (access.strides[dim] != 0)
+        row *= extents[dim];
+    bytes += row;
+  }
+  return bytes;
+}
+
+/// Bytes that a block has in flight when it loads a tile.
+double Model::getLoadBytes(const ScheduleChoice &candidate) const {
+  double bytes = 0;
+  for (const ScheduleAccess &access : facts.accesses)
+    if (!access.isStore && access.strides[contiguous] != 0)
+      bytes += access.elementBytes;
+  return bytes * candidate.elementsPerThread * candidate.warps * lanes;
+}
+
+/// Bytes that the kernel moves to and from memory. Rows in chunks are read
+/// again by later passes, from L2 as far as the rows of all resident blocks and
+/// what they write fit there.
+double Model::getTraffic(const ScheduleChoice &candidate,
+                         double resident) const {
+  double again = 0;
+  if (candidate.chunk && !isStaged(candidate)) {
+    double rows = target.multiprocessors * resident * getRows(candidate);
+    double misses =
+        std::min(rows * getRowBytes() / target.l2Bytes, 1.0);
+    again = (facts.passes - 1) * misses;
+  }
   double traffic = 0;
   for (const ScheduleAccess &access : facts.accesses) {
     double run = access.elementBytes;
@@ -307,7 +377,7 @@ double Model::getTraffic(const ScheduleChoice &candidate) const {
                                                   ? candidate.block[dim]
                                                   : getRow(candidate));
     traffic += getBytes(access) * getTrafficFactor(run) *
-               (access.isStore ? 1 : passes);
+               (isKept(access) ? 1 + again : 1);
   }
   return traffic;
 }
@@ -324,42 +394,62 @@ void Model::estimate(ScheduleChoice &candidate) const {
       double(candidate.blocks) /
       (target.multiprocessors * candidate.blocksPerMultiprocessor);
 
-  // A block goes through its row in steps: loads that are in flight together,
-  // then what is computed from them.
-  double rowElements = 1;
+  double rowElements = 1, bytes = 0;
   for (size_t dim = numAxes; dim < extents.size(); ++dim)
     rowElements *= extents[dim];
+  for (const ScheduleAccess &access : facts.accesses)
+    bytes += getBytes(access);
   double chunks =
       candidate.chunk ? std::ceil(rowElements / candidate.chunk) : 1;
-  double passes = candidate.chunk ? 1 + facts.dependentReductions : 1;
-  double steps = passes * std::ceil(chunks / candidate.unroll);
   double instructions =
-      double(candidate.elementsPerThread) * (facts.instructions + 1) * chunks;
+      double(candidate.elementsPerThread) * (facts.instructions + 1) * chunks +
+      facts.dependentReductions * reductionInstructions;
   double compute =
       instructions *
       std::max(double(candidate.warps) / schedulersPerMultiprocessor, 1.0) *
       cycle;
-  double reduction = estimateReduction(candidate);
-  double latency = steps * memoryLatency + compute + reduction;
 
-  double traffic = getTraffic(candidate);
-  double blockTraffic = traffic / candidate.blocks;
-  double share = double(target.dramBytesPerSecond) / 1e9 /
-                 target.multiprocessors; // bytes a nanosecond
-  double transfer = blockTraffic / share;
-  double memory = traffic / (share * target.multiprocessors);
-  if (busiest > resident || steps > 1)
-    memory /= getEfficiency(resident * transfer / (transfer + latency));
-  double multiprocessor =
-      (busiest / resident - 1) * latency +
-      busiest * blockTraffic / (share * bandwidthBurst);
+  // In bytes a nanosecond.
+  double share = reachedBandwidth * target.dramBytesPerSecond / 1e9 /
+                 target.multiprocessors;
+  double access = memoryLatency;
+  if (bytes <= keptInL2 * target.l2Bytes) {
+    share *= l2Bandwidth;
+    access = l2Latency;
+  }
+  double traffic = getTraffic(candidate, resident);
+  double transfer = traffic / candidate.blocks / share;
+  double latency = access + compute + estimateReduction(candidate);
+  // How much of its share of the bandwidth a multiprocessor can use, and how
+  // long the busiest one takes: blocks that load all they need at once take
+  // turns in loading, computing and storing; in loops over chunks the warps go
+  // their own ways.
+  double ratio, multiprocessor;
+  if (candidate.chunk && !isStaged(candidate)) {
+    ratio = resident * candidate.unroll * getLoadBytes(candidate) /
+            (share * access);
+    latency += (facts.passes - 1) * access;
+    multiprocessor = busiest * transfer / std::min(ratio, bandwidthBurst);
+  } else {
+    ratio = resident * transfer / (transfer + latency);
+    multiprocessor = (busiest / resident - 1) * latency +
+                     busiest * transfer / bandwidthBurst;
+  }
+  // Many accesses of one thread spread over more of memory at a time.
+  double spread = 1 + 0.012 * std::log2(double(candidate.elementsPerThread) /
+                                        std::min(candidate.elementsPerThread,
+                                                 vector));
+  double memory = spread * traffic / (share * target.multiprocessors);
+  if (busiest > resident || candidate.chunk)
+    memory /= getEfficiency(ratio);
   double issue = busiest * candidate.warps * instructions /
                  schedulersPerMultiprocessor * cycle;
+  double dispatch = candidate.blocks * blockDispatch;
   // What doesn't limit still costs something.
-  double limit = std::max({memory, multiprocessor, issue});
-  candidate.nanoseconds = target.launchNanoseconds + latency + limit +
-                          (memory + multiprocessor + issue - limit) / 4 +
-                          busiest * blockDispatch;
+  double limit = std::max({memory, multiprocessor, issue, dispatch});
+  double others = memory + multiprocessor + issue + dispatch - limit;
+  candidate.nanoseconds =
+      target.launchNanoseconds + latency + limit + others / 40;
 
   candidate.bytesRead = candidate.bytesWritten = 0;
   for (const ScheduleAccess &access : facts.accesses)
@@ -379,51 +469,53 @@ void Model::consider(ScheduleChoice candidate,
     best = candidate;
 }
 
-std::optional<ScheduleChoice> Model::choose(std::string &error) {
-  std::optional<ScheduleChoice> best;
-  int64_t paddedRow = getPaddedRow();
-  int64_t maxWarps = target.threadsPerBlock / lanes;
+/// All blocks and warps for rows of which `chunk` elements (0: all) are on chip.
+void Model::considerChunk(int64_t chunk, bool isSmallest,
+                          std::optional<ScheduleChoice> &best,
+                          std::string &error) const {
   int64_t iterations = 1;
   for (size_t axis = 0; axis < numAxes; ++axis)
     iterations *= PowerOf2Ceil(extents[axis]);
+  int64_t most = std::max(maxElementsPerThread, vector);
+  int64_t maxWarps = target.threadsPerBlock / lanes;
+  for (int64_t warps = pins.warps.value_or(1);
+       warps <= pins.warps.value_or(maxWarps); warps *= 2) {
+    for (int64_t rows = 1; rows <= iterations; rows *= 2) {
+      ScheduleChoice candidate;
+      candidate.warps = warps;
+      candidate.chunk = chunk;
+      if (pins.block) {
+        candidate.block = *pins.block;
+        consider(candidate, best, error);
+        break;
+      }
+      // Neither idle threads nor too much for a thread, if there is a choice.
+      int64_t elements = rows * getRow(candidate);
+      if (elements < warps * lanes * vector && rows < iterations)
+        continue;
+      if (elements > warps * lanes * most && !(rows == 1 && isSmallest))
+        break;
+      candidate.block = shapeBlock(rows);
+      consider(candidate, best, error);
+    }
+  }
+}
 
-  int64_t mostElements = std::max(maxElementsPerThread, vector);
-  std::vector<int64_t> chunks;
-  if (pins.chunk) {
-    chunks.push_back(*pins.chunk >= paddedRow ? 0 : *pins.chunk);
-  } else {
-    chunks.push_back(0);
+std::optional<ScheduleChoice> Model::choose(std::string &error) {
+  std::vector<int64_t> chunks = {0};
+  int64_t paddedRow = getPaddedRow();
+  if (pins.chunk)
+    chunks = {*pins.chunk >= paddedRow ? 0 : *pins.chunk};
+  else
     for (int64_t chunk = paddedRow / 2; chunk >= 1; chunk /= 2)
       chunks.push_back(chunk);
-  }
-
-  for (int64_t warps = 1; warps <= std::max(maxWarps, pins.warps.value_or(1));
-       warps *= 2) {
-    if (pins.warps && warps != *pins.warps)
-      continue;
-    for (int64_t chunk : chunks) {
-      int64_t row = chunk ? chunk : paddedRow;
-      for (int64_t rows = 1; rows <= iterations; rows *= 2) {
-        ScheduleChoice candidate;
-        candidate.warps = warps;
-        candidate.chunk = chunk;
-        if (pins.block) {
-          candidate.block = *pins.block;
-          consider(candidate, best, error);
-          break;
-        }
-        int64_t elements = rows * row;
-        bool isSmallest = rows == 1 && chunk == chunks.back();
-        bool isLargest = rows == iterations && chunk == chunks.front();
-        // Idle threads, unless nothing is left to give them.
-        if (elements < warps * lanes * vector && !isLargest)
-          continue;
-        if (elements > warps * lanes * mostElements && !isSmallest)
-          break;
-        candidate.block = shapeBlock(rows);
-        consider(candidate, best, error);
-      }
-    }
+  std::optional<ScheduleChoice> best;
+  for (int64_t chunk : chunks) {
+    // Rows that fit in registers are read once. A single pass may as well read
+    // a chunk at a time.
+    if (best && best->chunk == 0 && facts.passes > 1)
+      break;
+    considerChunk(chunk, /*isSmallest=*/chunk == chunks.back(), best, error);
   }
   if (best)
     best->reason = explain(*best);
@@ -443,9 +535,7 @@ std::string Model::explain(const ScheduleChoice &choice) const {
                       "x") +
            " elements a block";
   } else {
-    int64_t rows = 1, row = 1;
-    for (int64_t size : choice.block)
-      rows *= size;
+    int64_t rows = getRows(choice), row = 1;
     for (size_t dim = numAxes; dim < extents.size(); ++dim)
       row *= extents[dim];
     text = llvm::formatv("{0} of {1} a block", plural(rows, "row"), row);

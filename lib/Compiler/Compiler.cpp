@@ -15,6 +15,7 @@
 #include "deplo/Target/Passes.h"
 #include "deplo/Target/TargetDescription.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -288,7 +289,6 @@ llvm::Expected<CompileResult> compile(StringRef ir, const CompileOptions &option
   static std::once_flag registered;
   std::call_once(registered, [] {
     registerAllPasses();
-    registerPipelines();
   });
   return Compilation(options).run(ir);
 }

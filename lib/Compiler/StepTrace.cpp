@@ -118,7 +118,9 @@ std::unique_ptr<PassInstrumentation> StepTrace::createInstrumentation() {
 }
 
 void StepTrace::enableRemarks(MLIRContext &context) {
-  remark::RemarkCategories categories{/*all=*/"deplo-.*", {}, {}, {}, {}};
+  // A category that has no value of its own is off, whatever `all` is.
+  std::string ours = "deplo-.*";
+  remark::RemarkCategories categories{/*all=*/std::nullopt, ours, ours, ours, ours};
   (void)remark::enableOptimizationRemarks(context, std::make_unique<StepRemarkStreamer>(*this),
                                           std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
 }

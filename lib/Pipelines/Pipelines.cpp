@@ -12,6 +12,7 @@
 #include "deplo/Target/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -29,10 +30,11 @@ void buildGraphPipeline(OpPassManager &manager, const CompilePipelineOptions &op
   tile::AttachTargetPassOptions target;
   target.chip = options.target;
   manager.addPass(tile::createAttachTargetPass(target));
-  manager.addPass(graph::createDecomposePass());
-  addCleanup(manager);
-  manager.addPass(graph::createFuseVerticalPass());
-  addCleanup(manager);
+  OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(graph::createDecomposePass());
+  addCleanup(function);
+  function.addPass(graph::createFuseVerticalPass());
+  addCleanup(function);
 }
 
 void buildLoopPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
@@ -40,13 +42,16 @@ void buildLoopPipeline(OpPassManager &manager, const CompilePipelineOptions &opt
   addCleanup(manager);
   manager.addPass(loop::createCollapseLoopsPass());
   addCleanup(manager);
-  manager.addPass(loop::createFuseReductionsPass());
-  addCleanup(manager);
+  OpPassManager &kernel = manager.nest<loop::KernelOp>();
+  kernel.addPass(loop::createFuseReductionsPass());
+  kernel.addPass(loop::createFuseLoopsPass());
+  addCleanup(kernel);
 }
 
 void buildTilePipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
+  schedule.alignment = options.alignment;
   manager.addPass(tile::createSelectSchedulePass(schedule));
   manager.addPass(tile::createTileifyPass());
   OpPassManager &kernel = manager.nest<tile::KernelOp>();
@@ -57,11 +62,15 @@ void buildTilePipeline(OpPassManager &manager, const CompilePipelineOptions &opt
   kernel.addPass(tile::createChunkReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createStageInputsPass());
-  kernel.addPass(tile::createRegisterTilePass());
+  tile::RegisterTilePassOptions registerTile;
+  registerTile.alignment = options.alignment;
+  kernel.addPass(tile::createRegisterTilePass(registerTile));
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
-  kernel.addPass(tile::createPadSmemPass());
+  tile::PadSmemPassOptions padSmem;
+  padSmem.alignment = options.alignment;
+  kernel.addPass(tile::createPadSmemPass(padSmem));
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createMarkUnrollPass());
   tile::VectorizeAccessPassOptions vectorize;
@@ -117,6 +126,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-graph-to-loop", "l:graph_to_loop"},
       {"deplo-collapse-loops", "l:collapse_loops"},
       {"deplo-fuse-reductions", "l:fuse_reductions"},
+      {"deplo-fuse-loops", "l:fuse_loops"},
       {"deplo-attach-target", "g:attach_target"},
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},

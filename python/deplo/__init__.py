@@ -14,7 +14,7 @@ PyTorch is imported by the first use of `compile` or `load`, not before.
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import Error
+from .errors import NO_TORCH, Error
 
 if TYPE_CHECKING:
     from .compiler import CompiledFunction, LoadedFunction, compile, load
@@ -31,5 +31,5 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise Error("this needs PyTorch: pip install torch") from error
+        raise Error(NO_TORCH) from error
     return getattr(compiler, name)

@@ -7,13 +7,13 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from . import __version__
 from .compilation import LEVELS
-from .errors import Error
+from .errors import NO_TORCH, Error
 
 _SOURCE = [
     click.argument("file", required=False, metavar="[FILE.py:OBJECT | FILE.mlir]"),
@@ -54,10 +54,18 @@ def _reports_errors(command: Callable) -> Callable:
         try:
             command(**options)
         except Error as error:
-            click.echo(f"deplo: error: {error}", err=True)
-            sys.exit(1)
+            _fail(str(error))
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            _fail(NO_TORCH)
 
     return run
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"deplo: error: {message}", err=True)
+    sys.exit(1)
 
 
 def _device_option(default: str | None, text: str) -> Callable:

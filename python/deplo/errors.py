@@ -9,3 +9,6 @@ class Error(Exception):
     The message is one readable paragraph that names what is wrong, where, and
     the remedy. It starts lower-case and has no traceback in it.
     """
+
+
+NO_TORCH = "this needs PyTorch: pip install torch"

@@ -65,7 +65,7 @@ def _missing(stem: str) -> Error:
 
 @functools.cache
 def compiler_library() -> ctypes.CDLL:
-    """libDeploC, loaded.
+    """libDeploC, loaded, with device "host" among its devices.
 
     Raises:
         Error: it is not there or can't be loaded.
@@ -73,7 +73,9 @@ def compiler_library() -> ctypes.CDLL:
     path = find(COMPILER)
     if path is None:
         raise _missing(COMPILER)
-    return _open(path)
+    library = _open(path)
+    library.deploRegisterHostDevice()
+    return library
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""docs/python.md lists exactly the operators that have handlers."""
+"""python/README.md lists exactly the operators that have handlers."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import deplo.importer.lowering  # noqa: F401  (fills the table)
 from deplo.importer.registry import HANDLERS
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+DOCS = Path(__file__).resolve().parents[1] / "README.md"
 
 
 def test_operators_in_the_docs_are_those_with_handlers():

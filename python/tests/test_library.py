@@ -78,6 +78,19 @@ def test_package_imports_without_pytorch():
     assert result.stdout.strip() == "this needs PyTorch: pip install torch", result.stderr
 
 
+def test_command_without_pytorch():
+    result = python(
+        """
+        import sys
+        sys.modules["torch"] = None
+        from deplo.cli import main
+        main(["compile", "-c", "torch.ones(3) + 1"])
+        """
+    )
+    assert result.returncode == 1
+    assert result.stderr == "deplo: error: this needs PyTorch: pip install torch\n"
+
+
 def test_unknown_attribute():
     with pytest.raises(AttributeError, match="no attribute 'transmogrify'"):
         _ = deplo.transmogrify

@@ -79,15 +79,45 @@ set_up_python() {
   fi
   say "installing PyTorch and deplo's Python package into .venv (the first time: several GB, some minutes)"
   quietly pip.log "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
-    --editable "$root/python[torch,test,benchmarks,dev]"
+    --editable "$root/python[torch,test,benchmarks]"
+  if [[ -z $(system_cuda) ]]; then
+    # Just what the compiler uses: ptxas and libdevice.
+    say "installing ptxas and libdevice into .venv, as there is no CUDA toolkit"
+    quietly pip-cuda.log "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
+      "cuda-toolkit[nvcc,nvvm]"
+  fi
   python_fingerprint >"$stamp"
+}
+
+# The root of the machine's CUDA toolkit, or nothing.
+system_cuda() {
+  local path
+  for path in "${CUDA_HOME-}" "${CUDA_PATH-}" /usr/local/cuda; do
+    if [[ -x $path/bin/ptxas && -d $path/nvvm/libdevice ]]; then
+      echo "$path"
+      return
+    fi
+  done
+}
+
+# The root of the toolkit that set_up_python installed, or nothing.
+venv_cuda() {
+  local path
+  for path in "$venv"/lib/python3*/site-packages/nvidia/cu*; do
+    if [[ -x $path/bin/ptxas && -d $path/nvvm/libdevice ]]; then
+      echo "$path"
+      return
+    fi
+  done
 }
 
 # set_up_build TARGET...: configures where needed and builds.
 set_up_build() {
   if [[ ! -f $build/build.ninja ]]; then
     say "configuring"
-    (cd "$root" && quietly configure.log cmake --preset release)
+    local cuda
+    cuda=$(system_cuda)
+    (cd "$root" && quietly configure.log cmake --preset release -DDEPLO_CUDA_TOOLKIT_ROOT="${cuda:-$(venv_cuda)}")
   fi
   # CMake runs again here if its files changed.
   [[ $(ninja -C "$build" -n "$@") == *"no work to do"* ]] && return

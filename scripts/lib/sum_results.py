@@ -63,7 +63,8 @@ def read_suites(folder: Path) -> Iterator[Suite]:
     for exit_file in sorted(folder.glob("*.exit")):
         suite = Suite(exit_file.stem)
         code = exit_file.read_text().strip()
-        path = next((p for p in folder.glob(f"{suite.name}.*") if p.suffix in (".json", ".xml")), None)
+        candidates = [folder / f"{suite.name}{suffix}" for suffix in (".json", ".xml")]
+        path = next((candidate for candidate in candidates if candidate.is_file()), None)
         try:
             if path is None:
                 suite.failed.append(f"{suite.name} left no results (exit code {code})")

@@ -46,6 +46,8 @@ struct ScheduleFacts {
   int64_t liveTiles = 1;
   /// Reductions that wait for one another.
   int64_t dependentReductions = 0;
+  /// Loops over inner dimensions that wait for one another.
+  int64_t passes = 1;
   /// Instructions for each element.
   int64_t instructions = 1;
 };
@@ -54,6 +56,8 @@ struct ScheduleFacts {
 struct SchedulePins {
   std::optional<std::vector<int64_t>> block;
   std::optional<int64_t> warps, vector, chunk, unroll;
+  /// Whether rows may be kept in shared memory.
+  std::optional<bool> stages;
 };
 
 struct ScheduleChoice {

@@ -167,6 +167,31 @@ SmallVector<Value> PlanBuilder::getOutputBuffers(FusedOp fused) {
   return outputs;
 }
 
+/// What `buffer` is called: the name in the source program, y for results, t
+/// for temporaries.
+static Location getNamedLoc(Value buffer) {
+  while (Operation *op = buffer.getDefiningOp()) {
+    if (isa<memref::AllocOp>(op))
+      break;
+    buffer = op->getOperand(0); // a view
+  }
+  auto getLoc = [&](StringRef name) {
+    return NameLoc::get(StringAttr::get(buffer.getContext(), name),
+                        buffer.getLoc());
+  };
+  auto argument = dyn_cast<BlockArgument>(buffer);
+  if (!argument)
+    return getLoc("t");
+  auto plan = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  unsigned index = argument.getArgNumber();
+  if (plan.getArgAttr(index, "loop.result"))
+    return getLoc("y");
+  if (auto name = plan.getArgAttrOfType<StringAttr>(index, "graph.name");
+      name && !name.empty())
+    return getLoc(name.getValue());
+  return getLoc("x");
+}
+
 static SmallVector<ReassociationIndices>
 getReassociation(const BufferView::Runs &runs) {
   SmallVector<ReassociationIndices> reassociation;
@@ -214,6 +239,9 @@ LogicalResult PlanBuilder::launch(FusedOp fused) {
   loop::KernelOp kernel = emitter.emit(
       fused.getKernel(), llvm::to_vector(ValueRange(arguments).getTypes()),
       argumentOf);
+  for (auto [argument, buffer] :
+       llvm::zip_equal(kernel.getArguments(), arguments))
+    argument.setLoc(getNamedLoc(buffer));
   symbols.insert(kernel, Block::iterator(std::next(lastKernel->getIterator())));
   lastKernel = kernel;
   loop::LaunchOp::create(builder, fused.getLoc(), TypeRange(),

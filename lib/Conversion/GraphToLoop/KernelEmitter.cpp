@@ -9,7 +9,6 @@
 #include "KernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -19,7 +18,7 @@ loop::KernelOp KernelEmitter::emit(StringRef name, ArrayRef<Type> argumentTypes,
                                    ArrayRef<unsigned> argumentNumbers) {
   argumentOf = argumentNumbers;
   kernel = loop::KernelOp::create(builder, loc, name, argumentTypes);
-  Scope scope{nullptr, OpBuilder::atBlockEnd(kernel.getBody()), {}, {}, {}};
+  Scope scope(nullptr, OpBuilder::atBlockEnd(kernel.getBody()));
   for (unsigned loop : loops.parallel) {
     auto forOp = loop::ForOp::create(scope.builder, loc, loops.getExtent(loop));
     scope.inductionVars[loop] = forOp.getInductionVar();
@@ -39,18 +38,23 @@ void KernelEmitter::emitParallelValues(Scope &scope) {
 
 void KernelEmitter::emitOutputs(Scope &scope) {
   // Results with the same inner loops share them.
-  llvm::MapVector<std::vector<unsigned>,
-                  SmallVector<const KernelLoops::Output *>>
-      nests;
+  SmallVector<SmallVector<const KernelLoops::Output *>> nests;
   for (const KernelLoops::Output &output : loops.outputs) {
-    if (output.swept.empty())
+    if (output.swept.empty()) {
       emitStore(output, scope);
+      continue;
+    }
+    auto *nest = llvm::find_if(nests, [&](const auto &others) {
+      return others.front()->swept == output.swept;
+    });
+    if (nest == nests.end())
+      nests.push_back({&output});
     else
-      nests[std::vector<unsigned>(output.swept.begin(), output.swept.end())]
-          .push_back(&output);
+      nest->push_back(&output);
   }
-  for (auto &[swept, outputs] : nests) {
-    Scope inner{&scope, scope.builder, {}, {}, {}};
+  for (ArrayRef<const KernelLoops::Output *> outputs : nests) {
+    const KernelLoops::Loops &swept = outputs.front()->swept;
+    Scope inner(&scope, scope.builder);
     for (unsigned loop : swept) {
       auto forOp =
           loop::ForOp::create(inner.builder, loc, loops.getExtent(loop));
@@ -190,7 +194,7 @@ Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,
   auto loopOp =
       loop::ReduceOp::create(scope.builder, reduce.getLoc(), reduce.getKind(),
                              loops.getExtent(loop), type);
-  Scope inner{&scope, OpBuilder::atBlockEnd(loopOp.getBody()), {}, {}, {}};
+  Scope inner(&scope, OpBuilder::atBlockEnd(loopOp.getBody()));
   inner.inductionVars[loop] = loopOp.getInductionVar();
   OpBuilder::InsertPoint after = scope.builder.saveInsertionPoint();
   if (!scope.parent)

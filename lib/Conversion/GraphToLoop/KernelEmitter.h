@@ -32,7 +32,9 @@ private:
   /// Where values are available: the body of the parallel loops, or a nest of
   /// loops inside of it.
   struct Scope {
-    Scope *parent = nullptr;
+    Scope(Scope *parent, mlir::OpBuilder builder) : parent(parent), builder(builder) {}
+
+    Scope *parent;
     mlir::OpBuilder builder;
     llvm::DenseMap<unsigned, mlir::Value> inductionVars;
     llvm::DenseMap<unsigned, mlir::Value> values; // of items

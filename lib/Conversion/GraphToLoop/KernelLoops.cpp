@@ -181,7 +181,7 @@ SmallVector<unsigned> KernelLoops::getNumbers(ArrayRef<Axis> axes) {
 }
 
 bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
-  SmallVector<BufferView> views;
+  std::vector<BufferView> views;
   for (const BufferAccess &access : accesses) {
     auto view = getBoxView(getShape(access.buffer), getStrides(access.buffer),
                            access.coordinates, LoopNest{leafExtents, loops});

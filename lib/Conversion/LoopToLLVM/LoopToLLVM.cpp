@@ -13,6 +13,7 @@
 // Parallel loops run in order, on one thread: any order is a valid one. The
 // order of reductions is described in EmitReduce.cpp.
 
+#include "HalfFloats.h"
 #include "KernelEmitter.h"
 #include "deplo/Conversion/Passes.h"
 
@@ -21,10 +22,9 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -38,16 +38,6 @@ namespace deplo {
 using namespace mlir;
 using namespace deplo;
 
-/// Functions of f16 and bf16 and arithmetic of bf16 in f32; conversions in
-/// integers: LLVM would call functions that not every C library has.
-static void addFloatLowering(OpPassManager &passes) {
-  passes.addPass(math::createMathExtendToSupportedTypes());
-  arith::ArithEmulateUnsupportedFloatsOptions emulate;
-  emulate.sourceTypeStrs = {"bf16"};
-  emulate.targetTypeStr = "f32";
-  passes.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
-}
-
 /// LLVM has an intrinsic for most functions and calls the C library where the
 /// processor has no instruction. log1p and expm1 would lose accuracy that way
 /// and go to the C library with the functions that have no intrinsic.
@@ -57,19 +47,6 @@ static LogicalResult convertMathToIntrinsics(ModuleOp module) {
   populateMathToLLVMConversionPatterns(converter, patterns);
   LLVMConversionTarget target(*module.getContext());
   target.addLegalOp<math::ExpM1Op, math::Log1pOp>();
-  return applyPartialConversion(module, target, std::move(patterns));
-}
-
-static LogicalResult expandBFloat16(ModuleOp module) {
-  RewritePatternSet patterns(module.getContext());
-  arith::populateExpandBFloat16Patterns(patterns);
-  ConversionTarget target(*module.getContext());
-  target.addLegalDialect<arith::ArithDialect>();
-  auto isNotBFloat16 = [](Operation *op) {
-    return !getElementTypeOrSelf(op->getOperand(0).getType()).isBF16() &&
-           !getElementTypeOrSelf(op->getResult(0).getType()).isBF16();
-  };
-  target.addDynamicallyLegalOp<arith::ExtFOp, arith::TruncFOp>(isNotBFloat16);
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
@@ -117,14 +94,11 @@ struct LoopToLLVMPass : deplo::impl::LoopToLLVMPassBase<LoopToLLVMPass> {
     functions.setSymName("kernels");
     SymbolTable(module).insert(functions);
 
-    OpPassManager floats(ModuleOp::getOperationName());
-    addFloatLowering(floats);
-    OpPassManager rest(ModuleOp::getOperationName());
-    addLowering(rest);
-    if (failed(runPipeline(floats, functions)) ||
+    OpPassManager lowering(ModuleOp::getOperationName());
+    addLowering(lowering);
+    if (failed(host::lowerHalfFloats(functions)) ||
         failed(convertMathToIntrinsics(functions)) ||
-        failed(expandBFloat16(functions)) ||
-        failed(runPipeline(rest, functions)))
+        failed(runPipeline(lowering, functions)))
       return failure();
     return checkLowered(functions);
   }

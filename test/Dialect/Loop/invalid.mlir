@@ -144,7 +144,7 @@ loop.kernel @reduce_c4(%x: memref<8xf32>) {
 
 // loop.reduce C5: integers and floats.
 loop.kernel @reduce_c5() {
-  // expected-error @below {{result 0 must be an integer or a float, got 'index'}}
+  // expected-error @below {{result 0 must be an integer or a float, or a tile of them, got 'index'}}
   %s = loop.reduce add %k = 0 to 8 : index {
     loop.yield %k : index
   }

@@ -68,10 +68,15 @@ void FusionGroups::addPrimitive(Operation *op) {
   Group group;
   group.members = {index};
   group.first = group.last = index;
+  unsigned depth = 0;
+  for (const Read &read : primitive.reads)
+    if (auto it = producers.find(read.source); it != producers.end())
+      depth = std::max(depth, depths[it->second]);
   if (primitive.isReduction()) {
     group.kept = primitive.getResultAxes();
-    group.reductions = 1;
+    group.firstDepth = group.lastDepth = ++depth;
   }
+  depths.push_back(depth);
   group.operations =
       getOperationsPerElement(op) * getEvaluations(primitive, primitive.axes);
   for (const Read &read : primitive.reads) {
@@ -106,6 +111,7 @@ void FusionGroups::addFused(FusedOp op) {
   primitives.push_back(std::move(primitive));
   groups.push_back(std::move(group));
   groupLinks.push_back(index);
+  depths.push_back(0);
 }
 
 void FusionGroups::countUses() {
@@ -164,13 +170,18 @@ KernelCost FusionGroups::getCost(const Group &group) const {
   for (unsigned output : group.outputs)
     cost.bytesWritten += getBytes(primitives[output].op->getResult(0));
   cost.operations = group.operations;
-  const Primitive &last = primitives[group.last];
   if (group.kept) {
-    cost.pieces = 1;
-    for (Axis leaf : space.classes.getLeaves(*group.kept))
+    SmallVector<Axis> parallel = space.classes.getLeaves(*group.kept);
+    for (Axis leaf : parallel)
       cost.pieces *= space.classes.getExtent(leaf);
-    cost.sweeps = group.reductions + (last.isReduction() ? 0 : 1);
+    auto isSwept = [&](unsigned output) {
+      return space.classes.getLeaves(primitives[output].getResultAxes())
+                 .size() > parallel.size();
+    };
+    cost.sweeps = group.lastDepth - group.firstDepth + 1 +
+                  llvm::any_of(group.outputs, isSwept);
   } else {
+    const Primitive &last = primitives[group.last];
     int64_t elements = getEvaluations(last, last.axes);
     cost.pieces = (elements + elementsPerPiece - 1) / elementsPerPiece;
   }
@@ -264,7 +275,8 @@ FusionGroups::Group FusionGroups::getMerged(unsigned producer,
   merged.first = std::min(from.first, into.first);
   merged.last = std::max(from.last, into.last);
   merged.kept = from.kept ? from.kept : into.kept;
-  merged.reductions = from.reductions + into.reductions;
+  merged.firstDepth = std::min(from.firstDepth, into.firstDepth);
+  merged.lastDepth = std::max(from.lastDepth, into.lastDepth);
   merged.operations = from.operations * recomputation + into.operations;
   merged.inputs = from.inputs;
   llvm::SmallDenseMap<unsigned, unsigned> served;

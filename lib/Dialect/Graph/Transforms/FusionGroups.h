@@ -56,7 +56,9 @@ private:
     unsigned first, last;
     /// Axes that the reductions keep, if there are any.
     std::optional<llvm::SmallVector<Axis>> kept;
-    unsigned reductions = 0;
+    /// How many reductions the first and the last of them depend on, each after
+    /// the other.
+    unsigned firstDepth = ~0u, lastDepth = 0;
     /// What is read from memory, with its bytes.
     llvm::MapVector<mlir::Value, int64_t> inputs;
     /// Members whose results are needed elsewhere.
@@ -103,6 +105,7 @@ private:
   std::vector<Primitive> primitives;
   llvm::DenseMap<mlir::Value, unsigned> producers;
   std::vector<llvm::SmallVector<Use>> uses;
+  std::vector<unsigned> depths; // reductions on the way to a primitive
   /// Uses outside of the group that the primitive is in.
   std::vector<unsigned> openUses;
   mutable std::vector<unsigned> groupLinks;

@@ -67,9 +67,13 @@ static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops) {
     else if (!sources.empty())
       name = llvm::join(sources, "_");
   }
-  auto type = cast<RankedTensorType>(isa<ReduceOp>(dominant)
-                                         ? dominant->getOperand(0).getType()
-                                         : dominant->getResult(0).getType());
+  if (auto reduce = dyn_cast<ReduceOp>(dominant)) {
+    int64_t count = 1;
+    for (int64_t axis : reduce.getAxes())
+      count *= reduce.getInput().getType().getDimSize(axis);
+    return name + "_" + std::to_string(count);
+  }
+  auto type = cast<RankedTensorType>(dominant->getResult(0).getType());
   if (type.getRank() > 0)
     name += "_" + std::to_string(type.getShape().back());
   return name;

@@ -184,21 +184,21 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
 }
 
 /// Tiles that one inner loop reads and a later one reads again stay alive in
-/// between; others stream through one tile's worth of registers.
+/// between; those read once stream through. Without inner loops nothing is in
+/// the way of loading everything first.
 void FactFinder::countLiveTiles() {
-  int64_t kept = 0, streamed = 0;
+  int64_t kept = 0, loads = 0;
   for (auto [key, access] : llvm::zip_equal(keys, facts.accesses)) {
-    bool isInner = facts.inner.empty();
-    for (size_t dim = facts.axes.size(); dim < access.strides.size(); ++dim)
-      isInner |= access.strides[dim] != 0;
-    if (!isInner || access.isStore)
+    if (access.isStore)
       continue;
-    if (facts.inner.empty() || key.loops.size() > 1)
+    ++loads;
+    if (key.loops.size() > 1)
       ++kept;
-    else
-      ++streamed;
   }
-  facts.liveTiles = std::max<int64_t>(kept + (streamed ? 1 : 0), 1);
+  // Longer computations hold intermediate results.
+  if (facts.inner.empty())
+    kept = loads + (facts.instructions > 8 ? 1 : 0);
+  facts.liveTiles = std::max<int64_t>(kept, 1);
 }
 
 /// The longest chain of reductions that wait for one another.
@@ -266,9 +266,15 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
-  countLiveTiles();
   facts.dependentReductions = countReductions(*kernel.getBody());
+  bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
+    return llvm::any_of(
+        loops, [](Operation *loop) { return isa<loop::ForOp>(loop); });
+  });
+  facts.passes =
+      std::max<int64_t>(facts.dependentReductions + (hasSweep ? 1 : 0), 1);
   facts.instructions = countInstructions();
+  countLiveTiles();
   return facts;
 }
 

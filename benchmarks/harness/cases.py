@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Suites of cases: an expression of PyTorch on standard normal inputs a, b, c, ..."""
+
+import json
+import math
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+SUITES = Path(__file__).resolve().parent.parent / "suites"
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+_NAMES = "abcdefgh"
+
+
+@dataclass(frozen=True)
+class Case:
+    """Attributes:
+    family: what the summary groups by.
+    inputs: shapes of a, b, c, ...
+    expr: over a, b, c, ... with torch, F and math in scope.
+    """
+
+    name: str
+    family: str
+    inputs: tuple[tuple[int, ...], ...]
+    expr: str
+
+    @property
+    def names(self) -> list[str]:
+        return list(_NAMES[: len(self.inputs)])
+
+    def function(self) -> Callable[..., torch.Tensor]:
+        """The expression as a function of its inputs."""
+        scope = {"torch": torch, "F": F, "math": math}
+        return eval(f"lambda {', '.join(self.names)}: {self.expr}", scope)
+
+    def random_inputs(self, dtype: torch.dtype, device: str) -> list[torch.Tensor]:
+        """Standard normal, the same for every contender and every run."""
+        generator = torch.Generator(device).manual_seed(zlib.crc32(self.name.encode()))
+        return [
+            torch.randn(shape, generator=generator, device=device).to(dtype)
+            for shape in self.inputs
+        ]
+
+    def size(self, dtype: torch.dtype) -> tuple[int, int]:
+        """(bytes, operations), without running anything.
+
+        The bytes are the fewest that memory must move: each input read once,
+        the output written once. The operations are those of contractions.
+        """
+        inputs = [torch.empty(shape, dtype=dtype, device="meta") for shape in self.inputs]
+        counter = FlopCounterMode(display=False)
+        with counter, torch.no_grad():
+            output = self.function()(*inputs)
+        moved = sum(tensor.numel() * tensor.element_size() for tensor in (*inputs, output))
+        return moved, counter.get_total_flops()
+
+    def float64(self, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+        """What is right: PyTorch in float64 on the same inputs, where they are."""
+        with torch.no_grad():
+            return self.function()(*[tensor.double() for tensor in inputs])
+
+
+def load_suite(name: str, pattern: str = "") -> list[Case]:
+    """The cases of suites/<name>.json whose names hold the regular expression `pattern`.
+
+    Raises:
+        ValueError: there is no such suite, or a case in it is malformed.
+    """
+    path = SUITES / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in SUITES.glob("*.json")))
+        raise ValueError(f"there is no suite '{name}'; there are {known}")
+    cases = [
+        Case(c["name"], c["family"], tuple(tuple(shape) for shape in c["inputs"]), c["expr"])
+        for c in json.loads(path.read_text())["cases"]
+    ]
+    names = [case.name for case in cases]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"suite '{name}' has more than one case named {', '.join(twice)}")
+    return [case for case in cases if re.search(pattern, case.name)]
+
+
+def suites() -> list[str]:
+    return sorted(path.stem for path in SUITES.glob("*.json"))

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""deplo, PyTorch eager and torch.compile as things that can be checked and timed."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+
+import deplo
+from deplo.runtime import Executable
+
+from .measure import Call
+
+Inputs = Sequence[torch.Tensor]
+
+
+class Deplo:
+    """A compiled case that runs on buffers of the caller's choice.
+
+    Attributes:
+        flops: operations as the compiler counts them, or None.
+    """
+
+    def __init__(self, function: Callable, inputs: Inputs, schedule: str = "") -> None:
+        """Raises deplo.Error where deplo can't compile it."""
+        self.compiled = deplo.compile(function, inputs, schedule=schedule)
+        self.executable = Executable(self.compiled.package, self.compiled.device)
+        counts = [kernel.get("flops") for kernel in self.compiled.report["kernels"]]
+        self.flops = float(sum(counts)) if counts and None not in counts else None
+
+    def _new_output(self, inputs: Inputs) -> torch.Tensor:
+        """A result as PyTorch would allocate it, poisoned with NaN."""
+        (buffer,) = self.executable.outputs
+        return torch.full(buffer.shape, math.nan, dtype=inputs[0].dtype, device=inputs[0].device)
+
+    def _pointers(self, inputs: Inputs, output: torch.Tensor) -> list[int]:
+        tensors = [
+            inputs[binding.position] if binding.position is not None else binding.fetch()
+            for binding in self.compiled.program.bindings
+        ]
+        return [tensor.data_ptr() for tensor in (*tensors, output)]
+
+    def into(self, inputs: Inputs, output: torch.Tensor) -> Call:
+        """A call that enqueues one execution on the current stream."""
+        pointers, run = self._pointers(inputs, output), self.executable.run
+        if not output.is_cuda:
+            return lambda: run(pointers)
+        return lambda: run(pointers, torch.cuda.current_stream().cuda_stream)
+
+    def checked_run(self, inputs: Inputs) -> torch.Tensor:
+        """The result, written over NaN."""
+        output = self._new_output(inputs)
+        self.into(inputs, output)()
+        if output.is_cuda:
+            torch.cuda.synchronize()
+        return output
+
+    def calls(self, sets: Sequence[Inputs]) -> list[Call]:
+        return [self.into(inputs, self._new_output(inputs)) for inputs in sets]
+
+
+class PyTorch:
+    """Eager, or what torch.compile makes of it."""
+
+    def __init__(self, function: Callable, compiled: bool = False) -> None:
+        if compiled:
+            torch._dynamo.reset()
+            function = torch.compile(function, dynamic=False)
+        self._function = function
+
+    def checked_run(self, inputs: Inputs) -> torch.Tensor:
+        with torch.no_grad():
+            # Memory that the result is likely to get, poisoned as well.
+            poison = self._function(*inputs).fill_(math.nan)
+            del poison
+            return self._function(*inputs)
+
+    def calls(self, sets: Sequence[Inputs]) -> list[Call]:
+        def call_on(inputs: Inputs) -> Call:
+            def call() -> torch.Tensor:
+                with torch.no_grad():
+                    return self._function(*inputs)
+
+            return call
+
+        return [call_on(inputs) for inputs in sets]

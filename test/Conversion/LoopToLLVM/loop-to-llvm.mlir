@@ -1,0 +1,141 @@
+// RUN: deplo-opt %s --deplo-loop-to-llvm --split-input-file | FileCheck %s
+
+// A kernel becomes two functions of a nested module: one that takes an array of
+// addresses, and the body, where pointers are known not to alias. The launch
+// plan stays.
+// CHECK-LABEL: func.func @main
+// CHECK:         loop.launch @double(%{{.*}}, %{{.*}}) : memref<8xf32>, memref<8xf32>
+// CHECK-NOT:   loop.kernel
+// CHECK:       module @kernels {
+// CHECK:         llvm.func private @double.body(%[[X:.*]]: !llvm.ptr {llvm.noalias, llvm.readonly}, %[[Y:.*]]: !llvm.ptr {llvm.noalias}) {
+// CHECK:           ^[[HEADER:.*]](%[[I:.*]]: i64):
+// CHECK-NEXT:        llvm.icmp "slt" %[[I]]
+// CHECK:             %[[P:.*]] = llvm.getelementptr inbounds %[[X]][%[[I]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK-NEXT:        %[[A:.*]] = llvm.load %[[P]] {alignment = 4 : i64} : !llvm.ptr -> f32
+// CHECK-NEXT:        %[[B:.*]] = llvm.fadd %[[A]], %[[A]] : f32
+// CHECK-NEXT:        %[[Q:.*]] = llvm.getelementptr inbounds %[[Y]][%[[I]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK-NEXT:        llvm.store %[[B]], %[[Q]] {alignment = 4 : i64} : f32, !llvm.ptr
+// CHECK:         llvm.func @double(%[[ARGS:.*]]: !llvm.ptr) {
+// CHECK-NEXT:      %[[AX:.*]] = llvm.load %[[ARGS]] : !llvm.ptr -> !llvm.ptr
+// CHECK-NEXT:      %[[SLOT:.*]] = llvm.getelementptr %[[ARGS]][1] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+// CHECK-NEXT:      %[[AY:.*]] = llvm.load %[[SLOT]] : !llvm.ptr -> !llvm.ptr
+// CHECK-NEXT:      llvm.call @double.body(%[[AX]], %[[AY]]) : (!llvm.ptr, !llvm.ptr) -> ()
+func.func @main(%x: memref<8xf32>, %y: memref<8xf32> {loop.result}) {
+  loop.launch @double(%x, %y) : memref<8xf32>, memref<8xf32>
+  return
+}
+loop.kernel @double(%x: memref<8xf32>, %y: memref<8xf32>) {
+  loop.for %i = 0 to 8 {
+    %a = loop.load %x[%i] : memref<8xf32>
+    %b = arith.addf %a, %a : f32
+    loop.store %b, %y[%i] : memref<8xf32>
+  }
+}
+
+// -----
+
+// A long sum whose terms lie together runs in 16 lanes: 256 rows in blocks of
+// 16, then a tree over the lanes, then the rest one by one.
+// CHECK-LABEL: llvm.func private @long_sum.body
+// CHECK-DAG:     %[[ZERO:.*]] = llvm.mlir.constant(dense<0.000000e+00> : vector<16xf32>)
+// CHECK-DAG:     %[[ROWS:.*]] = llvm.mlir.constant(256 : index) : i64
+// CHECK:         llvm.br ^[[BLOCKS:.*]](%{{.*}}, %[[ZERO]] : i64, vector<16xf32>)
+// CHECK:       ^[[BLOCKS]](%[[BLOCK:.*]]: i64, %[[TOTAL:.*]]: vector<16xf32>):
+// CHECK-NEXT:    llvm.icmp "slt" %[[BLOCK]], %[[ROWS]]
+// CHECK:         %[[END:.*]] = llvm.intr.smin(%{{.*}}, %[[ROWS]])
+// CHECK:         llvm.br ^[[ROW:.*]](%[[BLOCK]], %[[ZERO]] : i64, vector<16xf32>)
+// CHECK:       ^[[ROW]](%[[R:.*]]: i64, %[[SUM:.*]]: vector<16xf32>):
+// CHECK-NEXT:    llvm.icmp "slt" %[[R]], %[[END]]
+// CHECK:         %[[V:.*]] = llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<16xf32>
+// CHECK-NEXT:    llvm.fadd %[[SUM]], %[[V]] : vector<16xf32>
+// CHECK:         llvm.fadd %[[TOTAL]], %[[SUM]] : vector<16xf32>
+// CHECK:         llvm.fadd %{{.*}} : vector<8xf32>
+// CHECK:         llvm.fadd %{{.*}} : vector<4xf32>
+// CHECK:         llvm.fadd %{{.*}} : vector<2xf32>
+// CHECK:         llvm.fadd %{{.*}} : vector<1xf32>
+// CHECK:         llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> f32
+// CHECK-NEXT:    llvm.fadd %{{.*}} : f32
+loop.kernel @long_sum(%x: memref<4099xf32>, %y: memref<f32>) {
+  %s = loop.reduce add %k = 0 to 4099 : f32 {
+    %a = loop.load %x[%k] : memref<4099xf32>
+    loop.yield %a : f32
+  }
+  loop.store %s, %y[] : memref<f32>
+}
+
+// -----
+
+// The order of a maximum doesn't matter: no blocks. NaN propagates.
+// CHECK-LABEL: llvm.func private @maximum.body
+// CHECK-NOT:     llvm.intr.smin
+// CHECK:         llvm.intr.maximum(%{{.*}}, %{{.*}}) : (vector<16xf32>, vector<16xf32>) -> vector<16xf32>
+loop.kernel @maximum(%x: memref<4096xf32>, %y: memref<f32>) {
+  %s = loop.reduce max %k = 0 to 4096 : f32 {
+    %a = loop.load %x[%k] : memref<4096xf32>
+    loop.yield %a : f32
+  }
+  loop.store %s, %y[] : memref<f32>
+}
+
+// -----
+
+// Sums of columns: 16 neighbouring columns at once, terms one after the other.
+// CHECK-LABEL: llvm.func private @columns.body
+// CHECK:         %[[V:.*]] = llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<16xf32>
+// CHECK-NEXT:    llvm.fadd %{{.*}}, %[[V]] : vector<16xf32>
+// CHECK-NOT:     llvm.shufflevector
+// CHECK:         llvm.store %{{.*}} {alignment = 4 : i64} : vector<16xf32>, !llvm.ptr
+loop.kernel @columns(%x: memref<8x64xf32>, %y: memref<64xf32>) {
+  loop.for %i = 0 to 64 {
+    %s = loop.reduce add %k = 0 to 8 : f32 {
+      %a = loop.load %x[%k, %i] : memref<8x64xf32>
+      loop.yield %a : f32
+    }
+    loop.store %s, %y[%i] : memref<64xf32>
+  }
+}
+
+// -----
+
+// bf16 converts by integers, functions are f32; expm1 and erf are the C
+// library's, exp is what LLVM makes of it.
+// CHECK-LABEL: llvm.func @expm1f(f32) -> f32
+// CHECK-LABEL: llvm.func private @functions.body
+// CHECK:         %[[H:.*]] = llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> bf16
+// CHECK:         llvm.bitcast %[[H]] : bf16 to i16
+// CHECK-NOT:     llvm.fpext
+// CHECK:         llvm.intr.exp(%{{.*}}) : (f32) -> f32
+// CHECK:         llvm.call @expm1f
+// CHECK-NOT:     llvm.fptrunc
+// CHECK:         llvm.bitcast %{{.*}} : i16 to bf16
+loop.kernel @functions(%x: memref<8xbf16>, %y: memref<8xbf16>) {
+  loop.for %i = 0 to 8 {
+    %a = loop.load %x[%i] : memref<8xbf16>
+    %b = math.exp %a : bf16
+    %c = math.expm1 %b : bf16
+    loop.store %c, %y[%i] : memref<8xbf16>
+  }
+}
+
+// -----
+
+// A bool is a byte in memory.
+// CHECK-LABEL: llvm.func private @bool.body
+// CHECK:         %[[BYTE:.*]] = llvm.load %{{.*}} {alignment = 1 : i64} : !llvm.ptr -> i8
+// CHECK-NEXT:    llvm.trunc %[[BYTE]] : i8 to i1
+// CHECK:         llvm.zext %{{.*}} : i1 to i8
+loop.kernel @bool(%x: memref<8xi1>, %y: memref<8xi1>) {
+  loop.for %i = 0 to 8 {
+    %a = loop.load %x[%i] : memref<8xi1>
+    loop.store %a, %y[%i] : memref<8xi1>
+  }
+}
+
+// -----
+
+// Without kernels nothing changes.
+// CHECK-LABEL: func.func @no_kernels
+// CHECK-NOT:   module @kernels
+func.func @no_kernels() {
+  return
+}
