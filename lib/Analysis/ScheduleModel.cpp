@@ -522,7 +522,8 @@ void Model::considerChunk(int64_t chunk, bool isSmallest,
       }
       // Neither idle threads nor too much for a thread, if there is a choice.
       int64_t elements = rows * getRow(candidate);
-      if (elements < warps * lanes * vector && rows < iterations)
+      bool isLeast = rows == iterations && elements > warps / 2 * lanes * vector;
+      if (elements < warps * lanes * vector && !isLeast && !pins.warps)
         continue;
       if (elements > warps * lanes * most && !(rows == 1 && isSmallest))
         break;
