@@ -5,6 +5,7 @@
 
 #include "Reports.h"
 
+#include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
@@ -77,6 +78,7 @@ private:
   /// Runs the stages up to the level asked for; fills `result`.
   LogicalResult lower();
   LogicalResult lowerToDevice();
+  LogicalResult lowerToHost();
   LogicalResult runStage(StringRef name, llvm::function_ref<LogicalResult(OpPassManager &)> build);
   LogicalResult emitText();
   template <typename OpT>
@@ -133,8 +135,8 @@ LogicalResult Compilation::checkOptions() {
     return error("unknown target " + options.target + ", expected one of " + listTargets());
   if (options.alignment < 1 || !llvm::isPowerOf2_64(options.alignment))
     return error("alignment of " + llvm::Twine(options.alignment) + " bytes is not a power of two");
-  if (options.device == "host" && options.level > Level::Loop && options.level != Level::Package)
-    return error("device host compiles from level loop straight to a package; the levels below are those of cuda");
+  if (options.device == "host" && llvm::is_contained({Level::Tile, Level::Ptx, Level::Sass}, options.level))
+    return error("device host goes from level loop to kernel, llvm and package; tile, ptx and sass are levels of cuda");
   pipelineOptions.target = options.target;
   pipelineOptions.schedule = options.schedule;
   pipelineOptions.alignment = options.alignment;
@@ -191,20 +193,31 @@ LogicalResult Compilation::lower() {
         failed(stage(Level::Tile, contains<loop::KernelOp>(), "tile", buildTilePipeline)))
       return failure();
   }
-  if (options.level == Level::Package && options.device == "host") {
-    auto start = std::chrono::steady_clock::now();
-    FailureOr<std::string> package = compileHostPackage(*module, options.name);
-    if (failed(package))
-      return failure();
-    result.package = std::move(*package);
-    result.timings.emplace_back(
-        "host", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-    return success();
-  }
+  if (options.device == "host" && options.level > Level::Loop)
+    return lowerToHost();
   if (options.device == "cuda" && failed(lowerToDevice()))
     return failure();
   collectScheduleReasons(trace.getSteps(), result.kernels);
   return emitText();
+}
+
+LogicalResult Compilation::lowerToHost() {
+  if (contains<loop::KernelOp>() && failed(runStage("kernel", [](OpPassManager &manager) {
+        manager.addPass(createLoopToLLVMPass());
+        return success();
+      })))
+    return failure();
+  if (options.level == Level::Kernel)
+    return emitText();
+  auto start = std::chrono::steady_clock::now();
+  bool isPackage = options.level == Level::Package;
+  FailureOr<std::string> made = isPackage ? compileHostPackage(*module, options.name) : emitHostLLVMIR(*module);
+  if (failed(made))
+    return failure();
+  (isPackage ? result.package : result.ir) = std::move(*made);
+  result.timings.emplace_back(
+      "host", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  return success();
 }
 
 LogicalResult Compilation::lowerToDevice() {

@@ -126,10 +126,18 @@ static std::unique_ptr<llvm::Module> translate(ModuleOp module,
   return translated;
 }
 
-std::unique_ptr<llvm::Module>
-deplo::translateHostKernels(ModuleOp module, llvm::LLVMContext &context) {
+FailureOr<std::string> deplo::emitHostLLVMIR(ModuleOp module) {
   std::unique_ptr<llvm::TargetMachine> machine = createHostMachine(module);
-  return machine ? translate(module, *machine, context) : nullptr;
+  if (!machine)
+    return failure();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated =
+      translate(module, *machine, context);
+  if (!translated)
+    return failure();
+  std::string text;
+  llvm::raw_string_ostream(text) << *translated;
+  return text;
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,13 +10,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/LogicalResult.h"
 
-#include <memory>
 #include <string>
-
-namespace llvm {
-class LLVMContext;
-class Module;
-} // namespace llvm
 
 namespace mlir {
 class ModuleOp;
@@ -31,10 +25,9 @@ std::string getHostTarget();
 /// The symbol of kernel `name` in an object file: apart from the C library's.
 std::string getHostSymbol(llvm::StringRef name);
 
-/// The optimised LLVM IR of the kernels of `module`, which has been through
-/// deplo-loop-to-llvm. Emits an error and returns null on failure.
-std::unique_ptr<llvm::Module> translateHostKernels(mlir::ModuleOp module,
-                                                   llvm::LLVMContext &context);
+/// The text of the optimised LLVM IR of the kernels of `module`, which has been
+/// through deplo-loop-to-llvm.
+llvm::FailureOr<std::string> emitHostLLVMIR(mlir::ModuleOp module);
 
 /// A relocatable object with the kernels of `module`, which has been through
 /// deplo-loop-to-llvm.
