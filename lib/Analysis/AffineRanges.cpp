@@ -7,6 +7,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace mlir;
 
@@ -116,6 +117,16 @@ static std::pair<AffineExpr, int64_t> getFactor(AffineExpr term) {
   return {term, 1};
 }
 
+/// expr floordiv divisor, one division for two.
+static AffineExpr divideFloor(AffineExpr expr, int64_t divisor) {
+  auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (quotient && quotient.getKind() == AffineExprKind::FloorDiv)
+    if (auto inner = dyn_cast<AffineConstantExpr>(quotient.getRHS()))
+      if (inner.getValue() > 0)
+        return quotient.getLHS().floorDiv(inner.getValue() * divisor);
+  return expr.floorDiv(divisor);
+}
+
 /// Puts numbers together that were taken apart:
 /// (y floordiv d) * d * k + (y mod d) * k = y * k.
 static AffineExpr recombine(AffineExpr sum) {
@@ -131,7 +142,7 @@ static AffineExpr recombine(AffineExpr sum) {
       continue;
     AffineExpr number = remainder.getLHS();
     AffineExpr rest =
-        number.floorDiv(divisor.getValue()) * (divisor.getValue() * factor);
+        divideFloor(number, divisor.getValue()) * (divisor.getValue() * factor);
     auto *high = llvm::find(terms, rest);
     if (high == terms.end())
       continue;
@@ -173,6 +184,46 @@ static std::optional<Division> divideInRange(AffineExpr expr, int64_t divisor,
   return Division{getSum(quotients, context) + whole, rest - whole * divisor};
 }
 
+/// The divisors of `divisor` at which `expr` may come apart, largest first.
+static SmallVector<int64_t> getInnerDivisors(AffineExpr expr, int64_t divisor) {
+  SmallVector<AffineExpr> terms;
+  collectTerms(expr, terms);
+  SmallVector<int64_t> divisors;
+  for (AffineExpr term : terms) {
+    int64_t common = std::gcd(getFactor(term).second, divisor);
+    if (common > 1 && common < divisor)
+      divisors.push_back(common);
+  }
+  llvm::sort(divisors, std::greater<>());
+  divisors.erase(std::unique(divisors.begin(), divisors.end()), divisors.end());
+  return divisors;
+}
+
+/// (i * 8 + j) floordiv 32 = i floordiv 4 for j < 8.
+static AffineExpr simplifyFloorDiv(AffineExpr expr, int64_t divisor,
+                                   ArrayRef<int64_t> extents) {
+  if (auto division = divideInRange(expr, divisor, extents))
+    return division->quotient;
+  for (int64_t inner : getInnerDivisors(expr, divisor))
+    if (auto division = divideInRange(expr, inner, extents))
+      return simplifyInRange(divideFloor(division->quotient, divisor / inner),
+                             extents);
+  return divideFloor(expr, divisor);
+}
+
+/// (i * 8 + j) mod 32 = (i mod 4) * 8 + j for j < 8.
+static AffineExpr simplifyMod(AffineExpr expr, int64_t divisor,
+                              ArrayRef<int64_t> extents) {
+  if (auto division = divideInRange(expr, divisor, extents))
+    return division->rest;
+  for (int64_t inner : getInnerDivisors(expr, divisor))
+    if (auto division = divideInRange(expr, inner, extents))
+      return simplifyInRange(division->quotient % (divisor / inner), extents) *
+                 inner +
+             division->rest;
+  return expr % divisor;
+}
+
 AffineExpr simplifyInRange(AffineExpr expr, ArrayRef<int64_t> extents) {
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
@@ -187,15 +238,10 @@ AffineExpr simplifyInRange(AffineExpr expr, ArrayRef<int64_t> extents) {
   case AffineExprKind::Mul:
     return lhs * rhs;
   case AffineExprKind::FloorDiv:
-    if (divides)
-      if (auto division = divideInRange(lhs, divisor.getValue(), extents))
-        return division->quotient;
-    return lhs.floorDiv(rhs);
+    return divides ? simplifyFloorDiv(lhs, divisor.getValue(), extents)
+                   : lhs.floorDiv(rhs);
   case AffineExprKind::Mod:
-    if (divides)
-      if (auto division = divideInRange(lhs, divisor.getValue(), extents))
-        return division->rest;
-    return lhs % rhs;
+    return divides ? simplifyMod(lhs, divisor.getValue(), extents) : lhs % rhs;
   case AffineExprKind::CeilDiv:
     return lhs.ceilDiv(rhs);
   default:
@@ -271,6 +317,60 @@ AffineExpr linearize(AffineMap map, ArrayRef<int64_t> strides) {
   for (auto [coordinate, stride] : llvm::zip_equal(map.getResults(), strides))
     address = address + coordinate * stride;
   return address;
+}
+
+AffineMap delinearize(AffineExpr position, ArrayRef<int64_t> shape,
+                      unsigned numDims) {
+  SmallVector<AffineExpr> coordinates;
+  for (auto [size, stride] :
+       llvm::zip_equal(shape, getRowMajorStrides(shape))) {
+    AffineExpr coordinate = divideFloor(position, stride);
+    coordinates.push_back(coordinates.empty() ? coordinate : coordinate % size);
+  }
+  return AffineMap::get(numDims, 0, coordinates, position.getContext());
+}
+
+AffineExpr getExpr(const LinearForm &form, MLIRContext *context) {
+  AffineExpr expr = getAffineConstantExpr(form.constant, context);
+  for (auto [dim, coefficient] : llvm::enumerate(form.coefficients))
+    expr = expr + getAffineDimExpr(dim, context) * coefficient;
+  return expr;
+}
+
+/// The linear form that agrees with the position of the elements at the origin
+/// and next to it.
+static LinearForm guessPosition(AffineMap map, ArrayRef<int64_t> shape,
+                                ArrayRef<int64_t> extents) {
+  SmallVector<int64_t> strides = getRowMajorStrides(shape);
+  auto getPosition = [&](ArrayRef<int64_t> point) {
+    int64_t position = 0;
+    for (auto [coordinate, stride] :
+         llvm::zip_equal(map.compose(point), strides))
+      position += coordinate * stride;
+    return position;
+  };
+  SmallVector<int64_t> point(map.getNumDims(), 0);
+  LinearForm form;
+  form.constant = getPosition(point);
+  for (auto [dim, extent] : llvm::enumerate(extents)) {
+    point[dim] = extent > 1;
+    form.coefficients.push_back(getPosition(point) - form.constant);
+    point[dim] = 0;
+  }
+  return form;
+}
+
+std::optional<LinearForm> getFlatForm(AffineMap map, ArrayRef<int64_t> shape,
+                                      ArrayRef<int64_t> extents) {
+  LinearForm guess = guessPosition(map, shape, extents);
+  MLIRContext *context = map.getContext();
+  AffineMap expected =
+      delinearize(getExpr(guess, context), shape, map.getNumDims());
+  if (simplifyInRange(expected, extents) == simplifyInRange(map, extents))
+    return guess;
+  return getLinearForm(
+      simplifyInRange(linearize(map, getRowMajorStrides(shape)), extents),
+      map.getNumDims());
 }
 
 SmallVector<int64_t> getRowMajorStrides(ArrayRef<int64_t> shape) {

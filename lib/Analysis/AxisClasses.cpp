@@ -5,14 +5,14 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
 namespace deplo {
 
 AxisClasses::Axis AxisClasses::add(int64_t extent, Owner owner) {
-  while (owners.size() <= owner)
-    owners.push_back(owners.size());
   Axis axis = nodes.size();
   nodes.push_back({extent, owner, axis, std::nullopt});
   journal.push_back({Change::Added, axis, owner, axis, false});
@@ -164,13 +164,14 @@ bool AxisClasses::hasJoinedLoopsSince(size_t checkpoint) const {
 }
 
 void AxisClasses::mergeOwners(Owner from, Owner into) {
+  while (owners.size() <= std::max(from, into))
+    owners.push_back(owners.size());
   owners[findOwner(from)] = findOwner(into);
 }
 
 AxisClasses::Owner AxisClasses::findOwner(Owner owner) const {
-  if (owner == shared)
-    return shared;
-  while (owners[owner] != owner) {
+  // One that was never merged stands for itself, like `shared`.
+  while (owner < owners.size() && owners[owner] != owner) {
     owners[owner] = owners[owners[owner]];
     owner = owners[owner];
   }

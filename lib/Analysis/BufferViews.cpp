@@ -6,6 +6,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 
+#include <numeric>
+
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
@@ -140,6 +142,25 @@ static int64_t getLoopExtent(const LoopNest &nest, unsigned loop) {
   return extent;
 }
 
+/// The largest size of an inner part of a dimension of `size` such that the
+/// outer part moves by whole inner parts, by `factor`, and the terms inside,
+/// which reach `innerMax` from a start of `constant`, stay within one; 0 if
+/// there is none.
+static int64_t getInnerSize(int64_t size, int64_t factor, int64_t constant,
+                            int64_t innerMax) {
+  int64_t largest = std::gcd(size, factor);
+  for (int64_t parts = 1; parts <= largest; ++parts) {
+    if (largest % parts != 0)
+      continue;
+    int64_t inner = largest / parts;
+    if (constant % inner + innerMax < inner)
+      return inner;
+    if (inner <= innerMax)
+      break;
+  }
+  return 0;
+}
+
 /// Appends to `view` the dimensions into which a dimension of `size` is divided
 /// so that each of the loops in `coordinate` has its own.
 static bool divide(MergedCoordinate coordinate, int64_t size,
@@ -156,21 +177,28 @@ static bool divide(MergedCoordinate coordinate, int64_t size,
     append(size, {coordinate.constant, 0, 0});
     return true;
   }
-  int64_t rest = coordinate.constant;
+  auto getMax = [&](const Term &term) {
+    return term.factor * (getLoopExtent(nest, term.loop) - 1);
+  };
+  int64_t innerMax = 0, constant = coordinate.constant;
+  for (const Term &term : coordinate.terms) {
+    if (term.factor < 0)
+      return false;
+    innerMax += getMax(term);
+  }
   for (auto [index, term] : llvm::enumerate(coordinate.terms)) {
-    // The innermost dimension keeps its elements; the others count its sizes.
+    innerMax -= getMax(term);
     bool isInnermost = index + 1 == coordinate.terms.size();
-    int64_t unit = isInnermost ? 1 : term.factor;
-    if (unit <= 0 || size % unit != 0)
+    int64_t inner =
+        isInnermost ? 1 : getInnerSize(size, term.factor, constant, innerMax);
+    if (inner == 0)
       return false;
-    BoxCoordinate box{rest / unit, term.factor / unit, term.loop};
-    int64_t last =
-        box.constant + box.factor * (getLoopExtent(nest, term.loop) - 1);
-    if (last >= size / unit)
+    BoxCoordinate box{constant / inner, term.factor / inner, term.loop};
+    if (box.constant + getMax(term) / inner >= size / inner)
       return false;
-    append(size / unit, box);
-    rest %= unit;
-    size = unit;
+    append(size / inner, box);
+    constant %= inner;
+    size = inner;
   }
   return true;
 }

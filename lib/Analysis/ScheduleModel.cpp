@@ -38,8 +38,8 @@ static constexpr double warpExchangeLatency = 2 * cycle;
 /// The device starts one block in a cycle.
 static constexpr double blockDispatch = cycle;
 static constexpr int64_t schedulersPerMultiprocessor = 4;
-/// Instructions of a thread for the part of a reduction that threads share.
-static constexpr int64_t reductionInstructions = 10;
+/// Instructions of one step of a loop over chunks besides those for elements.
+static constexpr int64_t stepInstructions = 10;
 /// The part of the memory bandwidth on the data sheet that kernels reach.
 static constexpr double reachedBandwidth = 0.9;
 /// A multiprocessor can draw several times its share of the memory bandwidth
@@ -50,6 +50,8 @@ static constexpr int64_t sectorBytes = 32;
 static constexpr int64_t lineBytes = 128;
 static constexpr int64_t lanes = 32;
 static constexpr int64_t maxElementsPerThread = 32;
+/// Loads that a thread has in flight in a loop over chunks.
+static constexpr int64_t loadsAhead = 4;
 /// Addresses, loop counters and temporaries of one thread.
 static constexpr int64_t baseRegisters = 18;
 
@@ -78,7 +80,8 @@ private:
   int64_t chooseVector() const;
   int64_t getBytes(const ScheduleAccess &access) const;
   int64_t getPaddedRow() const;
-  std::vector<int64_t> shapeBlock(int64_t elements) const;
+  std::vector<int64_t> shapeBlock(int64_t elements, int64_t runBytes) const;
+  bool hasTransposed() const;
   void consider(ScheduleChoice candidate, std::optional<ScheduleChoice> &best,
                 std::string &error) const;
   bool fits(ScheduleChoice &candidate, std::string &error) const;
@@ -112,6 +115,7 @@ private:
     int64_t rowsPerThread;
   };
   Sharing getSharing(const ScheduleChoice &candidate) const;
+  double getExchangeInstructions(const ScheduleChoice &candidate) const;
   double estimateReduction(const ScheduleChoice &candidate) const;
   std::string explain(const ScheduleChoice &choice) const;
 
@@ -191,10 +195,20 @@ int64_t Model::getPaddedRow() const {
   return row;
 }
 
-/// Shapes a block of `elements` iterations of the axes: first a sector's worth
-/// of every axis along which some access is contiguous, then the rest along the
+/// Whether some access is contiguous along another axis than most are.
+bool Model::hasTransposed() const {
+  for (const ScheduleAccess &access : facts.accesses)
+    for (size_t axis = 0; axis < numAxes; ++axis)
+      if (axis != contiguous && access.strides[axis] == 1)
+        return true;
+  return false;
+}
+
+/// Shapes a block of `elements` iterations of the axes: first `runBytes` of
+/// every axis along which some access is contiguous, then the rest along the
 /// contiguous axis and from the innermost axis outwards.
-std::vector<int64_t> Model::shapeBlock(int64_t elements) const {
+std::vector<int64_t> Model::shapeBlock(int64_t elements,
+                                       int64_t runBytes) const {
   std::vector<int64_t> block(numAxes, 1);
   auto grow = [&](size_t axis, int64_t limit) {
     limit = std::min<int64_t>(limit, PowerOf2Ceil(extents[axis]));
@@ -207,7 +221,7 @@ std::vector<int64_t> Model::shapeBlock(int64_t elements) const {
     int64_t widest = 0;
     for (const ScheduleAccess &access : facts.accesses)
       if (access.strides[axis] == 1 && axis != contiguous)
-        widest = std::max(widest, sectorBytes / access.elementBytes);
+        widest = std::max(widest, runBytes / access.elementBytes);
     if (widest)
       grow(axis, widest);
   }
@@ -225,20 +239,21 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
     tile *= size;
   candidate.elementsPerThread =
       std::max<int64_t>(divideCeil(tile, threads), std::min(tile, vector));
-  int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
-  candidate.unroll = pins.unroll       ? *pins.unroll
-                     : candidate.chunk ? std::max<int64_t>(4 / accesses, 1)
-                                       : 1;
-
   int64_t elementRegisters = 1;
   for (const ScheduleAccess &access : facts.accesses)
     elementRegisters = std::max(elementRegisters, access.elementBytes / 4);
-  // Chunked reductions carry one more tile, the running one; unrolled loops
-  // load ahead.
-  int64_t tiles = facts.liveTiles + (candidate.chunk ? candidate.unroll : 0);
+  int64_t most = std::min(target.registersPerThread,
+                          target.registersPerMultiprocessor / threads);
+  // Loops over chunks carry one more tile, the running one.
+  int64_t tiles = facts.liveTiles + (candidate.chunk ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters;
+  int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
+  candidate.unroll = pins.unroll       ? *pins.unroll
+                     : candidate.chunk ? std::max(loadsAhead / accesses,
+                                                  int64_t(1))
+                                       : 1;
 
   if (threads > target.threadsPerBlock) {
     error = llvm::formatv("{0} warps are {1} threads, and {2} runs at most {3} "
@@ -247,9 +262,7 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
                           target.threadsPerBlock);
     return false;
   }
-  if (candidate.registersPerThread > target.registersPerThread ||
-      candidate.registersPerThread * threads >
-          target.registersPerMultiprocessor) {
+  if (candidate.registersPerThread > most) {
     error = llvm::formatv(
         "a thread would hold {0} elements in about {1} registers; use more "
         "warps, a smaller block or a smaller chunk",
@@ -265,8 +278,9 @@ Model::Sharing Model::getSharing(const ScheduleChoice &candidate) const {
   int64_t row = getRow(candidate);
   int64_t rows = getRows(candidate);
   Sharing sharing;
+  int64_t across = 1;
   if (contiguous < numAxes) {
-    int64_t across = std::min(candidate.block[contiguous], vector);
+    across = std::min(candidate.block[contiguous], vector);
     sharing.rowLanes =
         lanes / std::min(lanes, candidate.block[contiguous] / across);
     rows /= across;
@@ -277,8 +291,16 @@ Model::Sharing Model::getSharing(const ScheduleChoice &candidate) const {
   rows = std::max<int64_t>(rows / lanesOnRows, 1);
   int64_t warpsOnRows = std::min(candidate.warps, rows);
   sharing.rowWarps = candidate.warps / warpsOnRows;
-  sharing.rowsPerThread = rows / warpsOnRows;
+  sharing.rowsPerThread = rows / warpsOnRows * across;
   return sharing;
+}
+
+/// Instructions of a thread for the part of a reduction that threads share.
+double Model::getExchangeInstructions(const ScheduleChoice &candidate) const {
+  Sharing sharing = getSharing(candidate);
+  double shuffles = 2 * llvm::Log2_64(sharing.rowLanes);
+  double warps = sharing.rowWarps > 1 ? 3 * sharing.rowWarps : 0;
+  return sharing.rowsPerThread * (shuffles + warps);
 }
 
 /// From the last load of a row to the result of its last reduction.
@@ -402,10 +424,17 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double chunks =
       candidate.chunk ? std::ceil(rowElements / candidate.chunk) : 1;
   double instructions =
-      double(candidate.elementsPerThread) * (facts.instructions + 1) * chunks +
-      facts.dependentReductions * reductionInstructions;
+      (double(candidate.elementsPerThread) * (facts.instructions + 1) +
+       stepInstructions) *
+          chunks +
+      facts.dependentReductions * getExchangeInstructions(candidate);
+  // Few warps, each with one instruction after another, leave gaps.
+  double stall = std::max(
+      arithmeticLatency / cycle * schedulersPerMultiprocessor /
+          (resident * candidate.warps),
+      1.0);
   double compute =
-      instructions *
+      instructions * stall *
       std::max(double(candidate.warps) / schedulersPerMultiprocessor, 1.0) *
       cycle;
 
@@ -431,7 +460,7 @@ void Model::estimate(ScheduleChoice &candidate) const {
     latency += (facts.passes - 1) * access;
     multiprocessor = busiest * transfer / std::min(ratio, bandwidthBurst);
   } else {
-    ratio = resident * transfer / (transfer + latency);
+    ratio = resident * transfer / (transfer / bandwidthBurst + latency);
     multiprocessor = (busiest / resident - 1) * latency +
                      busiest * transfer / bandwidthBurst;
   }
@@ -442,7 +471,7 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double memory = spread * traffic / (share * target.multiprocessors);
   if (busiest > resident || candidate.chunk)
     memory /= getEfficiency(ratio);
-  double issue = busiest * candidate.warps * instructions /
+  double issue = busiest * candidate.warps * instructions * stall /
                  schedulersPerMultiprocessor * cycle;
   double dispatch = candidate.blocks * blockDispatch;
   // What doesn't limit still costs something.
@@ -495,8 +524,12 @@ void Model::considerChunk(int64_t chunk, bool isSmallest,
         continue;
       if (elements > warps * lanes * most && !(rows == 1 && isSmallest))
         break;
-      candidate.block = shapeBlock(rows);
-      consider(candidate, best, error);
+      for (int64_t run = sectorBytes; run <= lineBytes; run *= 2) {
+        candidate.block = shapeBlock(rows, run);
+        consider(candidate, best, error);
+        if (!hasTransposed())
+          break;
+      }
     }
   }
 }

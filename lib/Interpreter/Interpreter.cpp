@@ -292,14 +292,18 @@ LogicalResult Interpreter::runShared(Operation *op) {
 // Tiles
 //===----------------------------------------------------------------------===//
 
-/// Folds `input` along `axis`, in ascending order.
-static Numbers fold(const Numbers &input, ArrayRef<int64_t> shape, int64_t axis, const ScalarFunction &combine) {
+/// Folds `input`, a tile of `type`, along `axis`, in ascending order from the
+/// identity.
+static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis, Monoid kind) {
+  ArrayRef<int64_t> shape = type.getShape();
+  ScalarFunction combine = getScalarFunction(kind, type.getElementType());
+  Number identity = getNumber(getIdentity(kind, type.getElementType()));
   int64_t inner = getSize(shape.drop_front(axis + 1)), length = shape[axis], outer = getSize(shape.take_front(axis));
   Numbers result;
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
-      Number operands[2] = {input[o * length * inner + i], {}};
-      for (int64_t k = 1; k < length; ++k) {
+      Number operands[2] = {identity, identity};
+      for (int64_t k = 0; k < length; ++k) {
         operands[1] = input[(o * length + k) * inner + i];
         operands[0] = combine(operands);
       }
@@ -329,11 +333,9 @@ LogicalResult Interpreter::runTile(Operation *op) {
         });
       })
       .Case([&](tile::ReduceOp reduce) {
-        for (auto [kind, input, result] : llvm::zip(reduce.getMonoids(), reduce.getInputs(), reduce.getResults())) {
-          auto type = cast<RankedTensorType>(input.getType());
-          numbers[result] = fold(numbers.find(input)->second, type.getShape(), reduce.getAxis(),
-                                 getScalarFunction(kind, type.getElementType()));
-        }
+        for (auto [kind, input, result] : llvm::zip(reduce.getMonoids(), reduce.getInputs(), reduce.getResults()))
+          numbers[result] = fold(numbers.find(input)->second, cast<RankedTensorType>(input.getType()),
+                                 reduce.getAxis(), kind);
         return success();
       })
       .Case([&](tile::BroadcastOp broadcast) {
@@ -446,8 +448,7 @@ LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
       const Numbers &numbersOfValue = numbers.find(value)->second;
       for (auto [i, element] : llvm::enumerate(result)) {
         Number operands[2] = {element, numbersOfValue[i]};
-        // The first value stays as it is: -0 + the identity +0 would be +0.
-        element = k == 0 ? operands[1] : combine(operands);
+        element = combine(operands);
       }
     }
   }

@@ -77,7 +77,11 @@ set_up_python() {
     say "making .venv with $python"
     quietly venv.log "$python" -m venv --clear "$venv"
   fi
-  say "installing PyTorch and deplo's Python package into .venv (the first time: several GB, some minutes)"
+  if compgen -G "$venv/lib/python3*/site-packages/torch" >/dev/null; then
+    say "bringing .venv up to date"
+  else
+    say "installing PyTorch and deplo's Python package into .venv (several GB, some minutes)"
+  fi
   quietly pip.log "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
     --editable "$root/python[torch,test,benchmarks]"
   if [[ -z $(system_cuda) ]]; then

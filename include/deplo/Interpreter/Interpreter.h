@@ -5,7 +5,7 @@
 // after the other, as the oracle for passes between these levels.
 //
 // Floats are computed in double precision and rounded to their type after every
-// operation; reductions go in ascending order. Two kernels that do the same
+// operation; reductions go in ascending order, from the identity. Two kernels that do the same
 // operations in the same order therefore give the same bits, whatever their
 // layouts. Blocks of a tile.kernel run in turn, whole tiles at a time.
 //

@@ -15,12 +15,13 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 
 namespace deplo::testing {
 
 /// Runs a textual pipeline on `module`.
 inline mlir::LogicalResult runPipeline(mlir::ModuleOp module, llvm::StringRef pipeline) {
-  static const bool registered = (tile::registerDeploTilePasses(), true);
+  static const bool registered = (tile::registerDeploTilePasses(), mlir::registerTransformsPasses(), true);
   (void)registered;
   mlir::PassManager manager(module.getContext());
   if (failed(mlir::parsePassPipeline(pipeline, manager)))
@@ -92,7 +93,8 @@ inline void expectVectors(mlir::Operation *kernel) {
     mlir::Value tile = op->getNumResults() != 0 ? op->getResult(0) : op->getOperand(0);
     LinearLayout layout = tile::getLayout(tile).getLinearLayout();
     llvm::SmallVector<llvm::SmallVector<int64_t>> values;
-    for (mlir::Value index : tile::BoxAccess::get(op)->indices)
+    tile::BoxAccess box = *tile::BoxAccess::get(op);
+    for (mlir::Value index : box.indices)
       values.push_back(getSomeValues(index));
     for (int i = 0; i < 3; ++i)
       expectVectors(op, layout, vector.getInt(),

@@ -382,9 +382,9 @@ struct ComposeMaps : OpRewritePattern<IndexMapOp> {
     auto inner = op.getInput().getDefiningOp<IndexMapOp>();
     if (!inner || !inner.getInput().getType().hasStaticShape())
       return failure();
-    AffineMap map =
-        composeReads(op.getMap(), op.getType().getShape(), inner.getMap(),
-                     inner.getInput().getType().getShape());
+    AffineMap map = composeReads(op.getMap(), op.getType().getShape(),
+                                 inner.getMap(), inner.getType().getShape(),
+                                 inner.getInput().getType().getShape());
     if (!map)
       return failure();
     rewriter.modifyOpInPlace(op, [&] {
@@ -402,16 +402,26 @@ void IndexMapOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
   patterns.add<SimplifyMap, ComposeMaps>(context);
 }
 
+/// Sums of coordinates may be divided where that is a reshape: the position in
+/// memory is linear.
 AffineMap graph::composeReads(AffineMap outer, ArrayRef<int64_t> outerShape,
-                              AffineMap inner, ArrayRef<int64_t> sourceShape) {
+                              AffineMap inner, ArrayRef<int64_t> innerShape,
+                              ArrayRef<int64_t> sourceShape) {
   AffineMap map = simplifyInRange(inner.compose(outer), outerShape);
-  if (llvm::all_of(map.getResults(), dividesDimsOnly))
+  if (llvm::all_of(map.getResults(), dividesDimsOnly) ||
+      getFlatForm(map, sourceShape, outerShape))
     return map;
-  AffineExpr position = simplifyInRange(
-      linearize(map, getRowMajorStrides(sourceShape)), outerShape);
-  return position.isPureAffine() && getLinearForm(position, map.getNumDims())
-             ? map
-             : AffineMap();
+  // A reshape of a reshape: the positions of both are the same.
+  std::optional<LinearForm> inFlat =
+      getFlatForm(inner, sourceShape, innerShape);
+  std::optional<LinearForm> outFlat =
+      getFlatForm(outer, innerShape, outerShape);
+  if (!inFlat || !outFlat || inFlat->constant != 0 ||
+      inFlat->coefficients != getRowMajorStrides(innerShape))
+    return {};
+  AffineExpr position = getExpr(*outFlat, map.getContext());
+  return simplifyInRange(delinearize(position, sourceShape, map.getNumDims()),
+                         outerShape);
 }
 
 //===----------------------------------------------------------------------===//

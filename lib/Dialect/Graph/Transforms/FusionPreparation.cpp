@@ -76,7 +76,7 @@ static Value findBreak(Value value) {
                                                     value.getContext());
   Value source = value;
   while (auto view = source.getDefiningOp<IndexMapOp>()) {
-    map = composeReads(map, getShape(value), view.getMap(),
+    map = composeReads(map, getShape(value), view.getMap(), getShape(source),
                        getShape(view.getInput()));
     if (!map)
       return source;

@@ -18,8 +18,8 @@ std::optional<Read> traceRead(Value value) {
   Read read{value, AffineMap::getMultiDimIdentityMap(shape.size(),
                                                      value.getContext())};
   while (auto view = read.source.getDefiningOp<IndexMapOp>()) {
-    read.map =
-        composeReads(read.map, shape, view.getMap(), getShape(view.getInput()));
+    read.map = composeReads(read.map, shape, view.getMap(), getShape(view),
+                            getShape(view.getInput()));
     if (!read.map)
       return std::nullopt;
     read.source = view.getInput();
@@ -135,15 +135,12 @@ IterationSpace::getCoordinate(const Primitive &reader, AffineExpr expr) {
   return coordinate;
 }
 
-/// The position in a row-major buffer of `shape`, if it is contiguous.
-static AffineExpr getPosition(AffineMap map, ArrayRef<int64_t> shape,
-                              ArrayRef<int64_t> strides) {
+static bool isContiguous(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   SmallVector<int64_t> rowMajor = getRowMajorStrides(shape);
-  for (auto [size, stride, expected] :
-       llvm::zip_equal(shape, strides, rowMajor))
-    if (size != 1 && stride != expected)
-      return {};
-  return linearize(map, rowMajor);
+  return llvm::all_of(llvm::zip_equal(shape, strides, rowMajor), [](auto dim) {
+    auto [size, stride, expected] = dim;
+    return size == 1 || stride == expected;
+  });
 }
 
 std::optional<Coordinates>
@@ -154,10 +151,10 @@ IterationSpace::getCoordinates(const Primitive &reader, AffineMap map,
   SmallVector<AffineExpr> exprs(map.getResults());
   if (!llvm::all_of(exprs, dividesDimsOnly)) {
     // A reshape: linear as a whole.
-    AffineExpr position = getPosition(map, shape, strides);
-    if (!position)
+    std::optional<LinearForm> position = getFlatForm(map, shape, reader.shape);
+    if (!position || !isContiguous(shape, strides))
       return std::nullopt;
-    exprs = {simplifyInRange(position, reader.shape)};
+    exprs = {getExpr(*position, map.getContext())};
     coordinates.isFlat = true;
   }
   // A later coordinate may split a leaf of an earlier one: the second round

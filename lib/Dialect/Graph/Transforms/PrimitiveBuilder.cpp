@@ -143,52 +143,14 @@ Value PrimitiveBuilder::broadcast(Value value, ArrayRef<int64_t> shape) {
       AffineMap::get(shape.size(), 0, coordinates, builder.getContext()));
 }
 
-/// The coordinates, in dimensions `from` of sizes `sizes`, of the element at
-/// `position`.
-static void appendCoordinates(AffineExpr position, ArrayRef<int64_t> sizes,
-                              SmallVectorImpl<AffineExpr> &coordinates) {
-  int64_t inner = 1;
-  for (int64_t size : sizes)
-    inner *= size;
-  for (auto [index, size] : llvm::enumerate(sizes)) {
-    inner /= size;
-    AffineExpr coordinate = position.floorDiv(inner);
-    coordinates.push_back(index == 0 ? coordinate : coordinate % size);
-  }
-}
-
-/// Splits both shapes, which hold as many elements, into the shortest runs of
-/// axes that hold as many; within a run, the position in row-major order is
-/// what operand and result share.
+/// The position in row-major order is what operand and result share.
 Value PrimitiveBuilder::reshape(Value value, ArrayRef<int64_t> to) {
-  ArrayRef<int64_t> from = getTensorType(value).getShape();
-  SmallVector<AffineExpr> coordinates;
-  size_t fromEnd = 0, toEnd = 0;
-  while (fromEnd < from.size() || toEnd < to.size()) {
-    size_t fromBegin = fromEnd;
-    int64_t fromCount = 1, toCount = 1;
-    AffineExpr position = builder.getAffineConstantExpr(0);
-    auto takeFrom = [&] { fromCount *= from[fromEnd++]; };
-    auto takeTo = [&] {
-      position = position * to[toEnd] + builder.getAffineDimExpr(toEnd);
-      toCount *= to[toEnd++];
-    };
-    if (fromEnd < from.size())
-      takeFrom();
-    else
-      takeTo();
-    while (fromCount != toCount) {
-      if (fromCount < toCount)
-        takeFrom();
-      else
-        takeTo();
-    }
-    appendCoordinates(position, from.slice(fromBegin, fromEnd - fromBegin),
-                      coordinates);
-  }
+  AffineExpr position = linearize(
+      AffineMap::getMultiDimIdentityMap(to.size(), builder.getContext()),
+      getRowMajorStrides(to));
   return indexMap(
       value, to,
-      AffineMap::get(to.size(), 0, coordinates, builder.getContext()));
+      delinearize(position, getTensorType(value).getShape(), to.size()));
 }
 
 } // namespace deplo::graph

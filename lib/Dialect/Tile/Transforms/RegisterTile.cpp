@@ -450,13 +450,10 @@ static int64_t convertSlices(Operation *op) {
 
 /// Converts around an access to global memory whose neighbours are held by lanes
 /// far apart, so that it is coalesced.
-static int64_t convertTransposed(Operation *op, const TileGroups &tiles, int64_t vector, int64_t warps) {
-  if (!isa<LoadOp, StoreOp>(op))
-    return 0;
+static int64_t convertTransposed(Operation *op, const Group &group, int64_t vector, int64_t warps) {
   // A warp fetches memory in sectors of this size.
   constexpr int64_t sectorBytes = 32;
   BoxAccess box = *BoxAccess::get(op);
-  Group group = tiles.groups[tiles.getGroup(getMovedTile(op))];
   std::optional<unsigned> unit = box.getUnitStrideDim();
   SmallVector<int64_t> order = group.getOrder();
   if (!unit || order.front() == *unit || box.shape[*unit] * box.getElementBytes() < sectorBytes)
@@ -503,8 +500,14 @@ FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector, in
   for (Group &group : tiles.groups)
     for (Value value : group.values)
       setLayout(value, *group.layout);
+  SmallVector<std::pair<Operation *, unsigned>> accesses;
+  kernel.walk([&](Operation *op) {
+    if (isa<LoadOp, StoreOp>(op))
+      accesses.emplace_back(op, tiles.getGroup(getMovedTile(op)));
+  });
   kernel.walk([&](Operation *op) { summary.conversions += convertSlices(op); });
-  kernel.walk([&](Operation *op) { summary.conversions += convertTransposed(op, tiles, vector, warps); });
+  for (auto [op, group] : accesses)
+    summary.conversions += convertTransposed(op, tiles.groups[group], vector, warps);
   mergeCopies(copies);
   summary.registers = estimateRegisters(kernel);
   return summary;
