@@ -13,7 +13,8 @@
 // CHECK-NEXT:      graph.yield %[[QUOTIENT]] : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    return %[[Y]]
-// LOC: fused<"silu">["model.py":3:7]
+// LOC:         #[[$PLACE:.*]] = loc("model.py":3:7)
+// LOC:         loc(fused<"silu">[#[[$PLACE]]])
 func.func @silu(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = graph.silu %x : tensor<4x8xf32> loc("model.py":3:7)
   return %0 : tensor<4x8xf32>
