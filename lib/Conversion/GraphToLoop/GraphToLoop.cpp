@@ -299,8 +299,10 @@ struct GraphToLoopPass : impl::GraphToLoopPassBase<GraphToLoopPass> {
     SymbolTable symbols(getOperation());
     auto isOnTensors = [](func::FuncOp function) {
       return !function.isExternal() &&
-             llvm::any_of(function.getFunctionType().getInputs(),
-                          llvm::IsaPred<TensorType>);
+             (llvm::any_of(function.getArgumentTypes(),
+                           llvm::IsaPred<TensorType>) ||
+              llvm::any_of(function.getResultTypes(),
+                           llvm::IsaPred<TensorType>));
     };
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))

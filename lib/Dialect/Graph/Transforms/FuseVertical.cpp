@@ -41,8 +41,9 @@ namespace deplo::graph {
 
 static MachineModel getMachine(tile::TargetAttr target) {
   constexpr int64_t registerBytes = 4;
+  // Peak rates count a fused multiply-add as two.
   return {static_cast<double>(target.getDramBytesPerSecond()),
-          static_cast<double>(target.getF32FlopsPerSecond()),
+          target.getF32FlopsPerSecond() / 2.0,
           target.getLaunchNanoseconds() * 1e-9, target.getMultiprocessors(),
           target.getSharedPerBlock() +
               target.getRegistersPerMultiprocessor() * registerBytes / 2};
