@@ -5,9 +5,11 @@
 //
 //   loop.kernel @k(...) {
 // ->
-//   loop.kernel @k(...) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4>} {
+//   loop.kernel @k(...) attributes {schedule = #tile.schedule<block = [1],
+//   warps = 8, vector = 4>} {
 //
-// It asks what is pinned by name first, then the analytic model (ScheduleModel).
+// It asks what is pinned by name first, then the analytic model
+// (ScheduleModel).
 //
 // Legality: a schedule changes no values. What hardware can't run is refused
 // here or by the step that takes it up.
@@ -53,8 +55,7 @@ public:
 
 private:
   void findInnerDims(Block &block, SmallVectorImpl<Operation *> &around);
-  template <typename AccessOp>
-  void addAccess(AccessOp access, bool isStore);
+  template <typename AccessOp> void addAccess(AccessOp access, bool isStore);
   void countLiveTiles();
   int64_t countReductions(Block &block);
   int64_t countInstructions();
@@ -99,11 +100,13 @@ void FactFinder::findInnerDims(Block &block,
       continue;
     }
     unsigned dim = 0;
-    while (dim < innerLoops.size() &&
-           (facts.inner[dim].extent != extent ||
-            llvm::any_of(innerLoops[dim], [&](Operation *loop) {
-              return llvm::is_contained(around, loop);
-            })))
+    while (dim < innerLoops.size() && (facts.inner[dim].extent != extent ||
+                                       llvm::any_of(
+                                           innerLoops[dim],
+                                           [&](Operation *loop) {
+                                             return llvm::is_contained(around,
+                                                                       loop);
+                                           })))
       ++dim;
     if (dim == innerLoops.size()) {
       innerLoops.emplace_back();
@@ -297,8 +300,8 @@ ScheduleFacts FactFinder::run() {
   });
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
-    return llvm::any_of(
-        loops, [](Operation *loop) { return isa<loop::ForOp>(loop); });
+    return llvm::any_of(loops,
+                        [](Operation *loop) { return isa<loop::ForOp>(loop); });
   });
   facts.passes =
       std::max<int64_t>(facts.dependentReductions + (hasSweep ? 1 : 0), 1);
@@ -357,8 +360,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
   auto setNumber = [&](std::optional<int64_t> &field, bool allowsZero) {
     FailureOr<int64_t> number = parsePower(value, allowsZero);
     if (failed(number))
-      return LogicalResult(bad(allowsZero ? "0 or a power of two"
-                                          : "a power of two"));
+      return LogicalResult(
+          bad(allowsZero ? "0 or a power of two" : "a power of two"));
     field = *number;
     return success();
   };
@@ -427,10 +430,10 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       chooseSchedule(facts, target, pins.numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
-  kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), choice->block, choice->warps, choice->vector,
-      choice->chunk, choice->unroll, pins.stageInputs, pins.asyncCopy,
-      pins.padSmem));
+  kernel.setScheduleAttr(
+      ScheduleAttr::get(&getContext(), choice->block, choice->warps,
+                        choice->vector, choice->chunk, choice->unroll,
+                        pins.stageInputs, pins.asyncCopy, pins.padSmem));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -450,8 +453,9 @@ void SelectSchedulePass::runOnOperation() {
   ModuleOp module = getOperation();
   SmallVector<loop::KernelOp> kernels(module.getOps<loop::KernelOp>());
   if (kernels.empty()) {
-    remark::missed(module.getLoc(), remark::RemarkOpts::name("SelectSchedule")
-                                        .category(DEBUG_TYPE))
+    remark::missed(
+        module.getLoc(),
+        remark::RemarkOpts::name("SelectSchedule").category(DEBUG_TYPE))
         << remark::add("the module has no loop.kernel");
     return;
   }
