@@ -117,6 +117,7 @@ struct AsyncCopyPass : tile::impl::AsyncCopyPassBase<AsyncCopyPass> {
                          target.getChip().str());
       return markAllAnalysesPreserved();
     }
+    SmallVector<std::string> left;
     for (CopyOp copy : copies) {
       std::string name = getMemrefName(copy.getMemref());
       int64_t bytes = BoxAccess::get(copy)->getElementBytes();
@@ -125,11 +126,13 @@ struct AsyncCopyPass : tile::impl::AsyncCopyPassBase<AsyncCopyPass> {
             << remark::add("{0} is copied {1} bytes at a time", name,
                            *async.getVector() * bytes);
       else
-        remark::missed(copy.getLoc(), options)
-            << remark::add("{0} has no neighbours of 4 bytes that are aligned "
-                           "and masked alike before a barrier",
-                           name);
+        left.push_back(name);
     }
+    if (!left.empty())
+      remark::missed(kernel.getLoc(), options)
+          << remark::add("no neighbours of 4 bytes that are aligned and masked "
+                         "alike, before a barrier: {0}",
+                         llvm::join(left, ", "));
   }
 };
 

@@ -156,6 +156,18 @@ static std::string describe(int64_t degree) {
   return degree <= 1 ? "conflict-free" : std::to_string(degree) + "-way";
 }
 
+/// Why a buffer gets no other pad.
+static std::string getReason(const std::optional<PaddingEffect> &effect,
+                             int64_t budget) {
+  if (!effect)
+    return " has accesses without layouts or evenly spaced rows";
+  if (effect->degreeBefore <= 1)
+    return " has conflict-free accesses";
+  return " keeps " + describe(effect->degreeBefore) +
+         " accesses: no pad of up to " + std::to_string(budget) +
+         " bytes lowers that";
+}
+
 /// The name of the input that a buffer holds.
 static std::string getBufferName(AllocOp alloc) {
   for (Operation *user : alloc.getResult().getUsers())
@@ -191,6 +203,7 @@ struct PadSmemPass : tile::impl::PadSmemPassBase<PadSmemPass> {
     if (!target)
       return signalPassFailure();
     int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
+    SmallVector<std::string> reasons;
     for (AllocOp alloc : buffers) {
       int64_t bytes = alloc.getType().getSizeInBytes();
       int64_t budget =
@@ -198,26 +211,20 @@ struct PadSmemPass : tile::impl::PadSmemPassBase<PadSmemPass> {
       std::optional<PaddingEffect> effect =
           choosePadding(alloc, alignment, budget);
       std::string name = getBufferName(alloc);
-      if (!effect) {
-        remark::missed(alloc.getLoc(), options) << remark::add(
-            "{0} has accesses without layouts or evenly spaced rows", name);
-      } else if (effect->pad == alloc.getType().getLayout().getPad()) {
-        remark::missed(alloc.getLoc(), options)
-            << (effect->degreeBefore <= 1
-                    ? remark::add("accesses of {0} are conflict-free", name)
-                    : remark::add("accesses of {0} stay {1}: no pad of up to "
-                                  "{2} bytes lowers that",
-                                  name, describe(effect->degreeBefore),
-                                  budget));
-      } else {
-        padBuffer(alloc, effect->pad);
-        left -= alloc.getType().getSizeInBytes() - bytes;
-        remark::passed(alloc.getLoc(), options)
-            << remark::add("accesses of {0}: {1} -> {2} with a pad of {3}",
-                           name, describe(effect->degreeBefore),
-                           describe(effect->degreeAfter), effect->pad);
+      if (!effect || effect->pad == alloc.getType().getLayout().getPad()) {
+        reasons.push_back(name + getReason(effect, budget));
+        continue;
       }
+      padBuffer(alloc, effect->pad);
+      left -= alloc.getType().getSizeInBytes() - bytes;
+      remark::passed(alloc.getLoc(), options)
+          << remark::add("accesses of {0}: {1} -> {2} with a pad of {3}", name,
+                         describe(effect->degreeBefore),
+                         describe(effect->degreeAfter), effect->pad);
     }
+    if (!reasons.empty())
+      remark::missed(kernel.getLoc(), options)
+          << remark::add("{0}", llvm::join(reasons, "; "));
   }
 };
 

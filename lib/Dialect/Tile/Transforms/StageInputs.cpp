@@ -277,14 +277,15 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
 
     std::vector<StagedRow> staged;
     int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
+    SmallVector<std::string> reasons;
     for (const StagedRow &row : largestSavingFirst(wanted)) {
       int64_t bytes = row.getBufferType().getSizeInBytes();
       std::string name = getMemrefName(row.memref);
       if (bytes > left) {
-        remark::missed(kernel.getLoc(), options)
-            << remark::add("a block's part of {0} takes {1} bytes, and {2} has "
-                           "{3} left for it",
-                           name, bytes, target.getChip().str(), left);
+        reasons.push_back(
+            llvm::formatv("a block's part of {0} takes {1} bytes, and {2} has "
+                          "{3} left for it",
+                          name, bytes, target.getChip(), left));
         continue;
       }
       left -= bytes;
@@ -294,6 +295,9 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
                          bytes, name, row.reads.size());
     }
     stageRows(staged);
+    if (!reasons.empty())
+      remark::missed(kernel.getLoc(), options)
+          << remark::add("{0}", llvm::join(reasons, "; "));
     if (staged.empty())
       markAllAnalysesPreserved();
   }
