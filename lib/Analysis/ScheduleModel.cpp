@@ -31,7 +31,7 @@ static constexpr double l2Latency = 400;
 static constexpr double l2Bandwidth = 1.5; // times that of memory
 static constexpr double shuffleLatency = 25 * cycle;
 static constexpr double shuffleIssue = 2 * cycle;
-static constexpr double arithmeticLatency = 6 * cycle;
+static constexpr double arithmeticLatency = 7 * cycle;
 static constexpr double barrierLatency = 20 * cycle;
 /// What one more warp adds to an exchange between the warps of a block.
 static constexpr double warpExchangeLatency = 2 * cycle;
@@ -299,7 +299,7 @@ Model::Sharing Model::getSharing(const ScheduleChoice &candidate) const {
 double Model::getExchangeInstructions(const ScheduleChoice &candidate) const {
   Sharing sharing = getSharing(candidate);
   double shuffles = 2 * llvm::Log2_64(sharing.rowLanes);
-  double warps = sharing.rowWarps > 1 ? 3 * sharing.rowWarps : 0;
+  double warps = sharing.rowWarps > 1 ? 2 * sharing.rowWarps : 0;
   return sharing.rowsPerThread * (shuffles + warps);
 }
 
@@ -425,13 +425,15 @@ void Model::estimate(ScheduleChoice &candidate) const {
       candidate.chunk ? std::ceil(rowElements / candidate.chunk) : 1;
   double instructions =
       (double(candidate.elementsPerThread) * (facts.instructions + 1) +
-       stepInstructions) *
+       (candidate.chunk ? stepInstructions : 0)) *
           chunks +
       facts.dependentReductions * getExchangeInstructions(candidate);
-  // Few warps, each with one instruction after another, leave gaps.
+  // Few warps leave gaps, most of all in loops, where one instruction waits for
+  // the other.
+  double independent = candidate.chunk ? 1 : 4;
   double stall = std::max(
       arithmeticLatency / cycle * schedulersPerMultiprocessor /
-          (resident * candidate.warps),
+          (resident * candidate.warps * independent),
       1.0);
   double compute =
       instructions * stall *
@@ -520,7 +522,8 @@ void Model::considerChunk(int64_t chunk, bool isSmallest,
       }
       // Neither idle threads nor too much for a thread, if there is a choice.
       int64_t elements = rows * getRow(candidate);
-      if (elements < warps * lanes * vector && rows < iterations)
+      bool isLeast = rows == iterations && elements > warps / 2 * lanes * vector;
+      if (elements < warps * lanes * vector && !isLeast && !pins.warps)
         continue;
       if (elements > warps * lanes * most && !(rows == 1 && isSmallest))
         break;

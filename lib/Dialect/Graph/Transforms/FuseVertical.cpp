@@ -50,6 +50,8 @@ static MachineModel getMachine(tile::TargetAttr target) {
 
 namespace {
 struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
+  using FuseVerticalPassBase::FuseVerticalPassBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
@@ -60,7 +62,7 @@ struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
     IRRewriter rewriter(&getContext());
     if (failed(makeReadable(rewriter, function)))
       return signalPassFailure();
-    FusionGroups groups(function, getMachine(target));
+    FusionGroups groups(function, getMachine(target), policy);
     groups.fuse();
     groups.emitRemarks(DEBUG_TYPE);
     groups.outline(rewriter);

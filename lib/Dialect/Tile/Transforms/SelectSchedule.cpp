@@ -26,6 +26,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <map>
+
 #define DEBUG_TYPE "deplo-select-schedule"
 
 using namespace mlir;
@@ -222,28 +224,55 @@ int64_t FactFinder::countReductions(Block &block) {
   return longest;
 }
 
-/// Instructions for each element of the innermost loops together, with the
-/// weights of their usual expansions.
+/// Instructions of the usual expansion of an operation.
+static int64_t getCost(Operation *op) {
+  if (isa<math::SqrtOp, math::RsqrtOp>(op))
+    return 4;
+  if (isa<math::FmaOp, math::AbsFOp>(op))
+    return 1;
+  if (isa<math::MathDialect>(op->getDialect()))
+    return 8;
+  if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(op))
+    return 8;
+  return 1;
+}
+
+/// Instructions for each element of the inner loops (or, without them, of the
+/// axes). What several loops compute from the same loads counts once.
 int64_t FactFinder::countInstructions() {
   int64_t count = 0;
+  std::map<std::vector<const void *>, Value> known;
+  DenseMap<Value, Value> same; // the first value that equals a value
   kernel.walk([&](Operation *op) {
-    Operation *parent = op->getParentOp();
     bool isInner = facts.inner.empty() ||
                    llvm::any_of(innerLoops, [&](ArrayRef<Operation *> loops) {
-                     return llvm::is_contained(loops, parent);
+                     return llvm::is_contained(loops, op->getParentOp());
                    });
     if (!isInner || op->getNumRegions() != 0 || isa<arith::ConstantOp>(op))
       return;
-    if (isa<math::SqrtOp, math::RsqrtOp>(op))
-      count += 4;
-    else if (op->getDialect()->getNamespace() == "math" &&
-             !isa<math::FmaOp, math::AbsFOp>(op))
-      count += 10;
-    else if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(
-                 op))
-      count += 8;
-    else
-      count += 1;
+    if (op->getNumResults() != 1) {
+      count += 1; // a store or the combination of a yielded value
+      return;
+    }
+    std::vector<const void *> key = {op->getName().getAsOpaquePointer()};
+    if (auto load = dyn_cast<loop::LoadOp>(op)) {
+      key.push_back(load.getMemref().getAsOpaquePointer());
+      key.push_back(load.getMap().getAsOpaquePointer());
+      for (Value index : load.getIndices()) {
+        auto dim = dimOf.find(index);
+        key.push_back(dim == dimOf.end() ? nullptr
+                                         : reinterpret_cast<const void *>(
+                                               uintptr_t(dim->second) + 1));
+      }
+    } else {
+      key.push_back(op->getAttrDictionary().getAsOpaquePointer());
+      for (Value operand : op->getOperands())
+        key.push_back(same.lookup_or(operand, operand).getAsOpaquePointer());
+    }
+    auto [entry, isNew] = known.insert({key, op->getResult(0)});
+    same[op->getResult(0)] = entry->second;
+    if (isNew)
+      count += getCost(op);
   });
   return std::max<int64_t>(count, 1);
 }
@@ -348,8 +377,13 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
   if (name == "unroll")
     return setNumber(pins.numbers.unroll, /*allowsZero=*/false);
-  if (name == "stage_inputs")
-    return setChoice(pins.stageInputs);
+  if (name == "stage_inputs") {
+    if (failed(setChoice(pins.stageInputs)))
+      return failure();
+    if (pins.stageInputs == Choice::Never)
+      pins.numbers.stages = false;
+    return success();
+  }
   if (name == "async_copy")
     return setChoice(pins.asyncCopy);
   if (name == "pad_smem")

@@ -7,19 +7,47 @@
 include "mlir/Pass/PassBase.td"
 
 def AttachTargetPass : Pass<"deplo-attach-target", "::mlir::ModuleOp"> {
-  let summary = "writes the facts of a named target on the module";
+  let summary = "Writes the facts of a named target on the module";
   let description = [{
-    Later passes take what they know about the hardware from the attribute
-    `tile.target` alone. `deplo show-targets` lists the names.
+    Later passes take what they know about the hardware from the module's
+    attribute `tile.target` alone. `deplo show-targets` lists the names. A target
+    that is there already is replaced.
+
+    ```mlir
+    module {
+    ```
+
+    becomes
+
+    ```mlir
+    module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, ...>} {
+    ```
   }];
   let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "LLVM's name of the processor">];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
 def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
-  let summary = "chooses the tunables of each kernel";
+  let summary = "Chooses the tunables of each kernel";
   let description = [{
-    Asks what `pin` says first, then the analytic model.
+    Takes what `pin` says, and the rest from the analytic model (see the
+    rationale, "How a schedule is selected"). The remark gives the reason and the
+    figures: bytes, blocks, blocks that a multiprocessor holds, waves, registers
+    of a thread and the estimated time.
+
+    ```mlir
+    loop.kernel @rms_norm(%x: memref<32x2048xf32>, %w: memref<2048xf32>, %y: memref<32x2048xf32>) {
+    ```
+
+    becomes
+
+    ```mlir
+    loop.kernel @rms_norm(%x: memref<32x2048xf32>, %w: memref<2048xf32>, %y: memref<32x2048xf32>) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4>} {
+    ```
+
+    The knobs of `pin` are the fields of `#tile.schedule`: `block` (such as
+    `1x64`, one size for each parallel axis), `warps`, `vector`, `chunk`,
+    `unroll`, `stage_inputs`, `async_copy` and `pad_smem`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
@@ -28,24 +56,112 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
 }
 
 def TileifyPass : Pass<"deplo-tileify", "::mlir::ModuleOp"> {
-  let summary = "turns loop nests into tile programs";
+  let summary = "Turns loop nests into tile programs";
   let description = [{
-    Step 001.
+    Step 001. The loops that hold nothing but one another become the axes of the
+    kernel. A scalar becomes a tile with one dimension for each parallel loop that
+    it depends on, the axes first; a scalar that depends on none stays one, or is
+    a tile of rank 0. `loop.reduce` stays, over tiles, so that its monoid stays
+    explicit. The kernel's schedule goes along.
+
+    ```mlir
+    loop.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) {
+      loop.for %i = 0 to 33 {
+        %s = loop.reduce add %k = 0 to 3584 : f32 {
+          %a = loop.load %x[%i, %k] : memref<33x3584xf32>
+          loop.yield %a : f32
+        }
+        loop.store %s, %y[%i] : memref<33xf32>
+      }
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
+      %0 = loop.reduce add %k = 0 to 3584 : tensor<33xf32> {
+        %1 = tile.load %x[%i, %k] dims [0] : memref<33x3584xf32> -> tensor<33xf32>
+        loop.yield %1 : tensor<33xf32>
+      }
+      tile.store %0, %y[%i] : tensor<33xf32>, memref<33xf32>
+    }
+    ```
+
+    An access must be a box: each coordinate a multiple of one loop variable plus
+    a constant, each variable in one coordinate. Others are an error that names
+    the access.
   }];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
 def CooperativeReducePass : Pass<"deplo-cooperative-reduce", "::deplo::tile::KernelOp"> {
-  let summary = "makes reduced dimensions dimensions of tiles, which threads share";
+  let summary = "Makes reduced dimensions dimensions of tiles, which threads share";
   let description = [{
-    Step 004.
+    Step 004. A reduction loop becomes a further dimension, the last, of the tiles
+    in its body, and a `tile.reduce` over it. What doesn't vary along it moves out
+    and is broadcast. Equal loads become one, so that a row that is reduced and
+    then swept is read once.
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
+      %0 = loop.reduce add %k = 0 to 3584 : tensor<33xf32> {
+        %1 = tile.load %x[%i, %k] dims [0] : memref<33x3584xf32> -> tensor<33xf32>
+        loop.yield %1 : tensor<33xf32>
+      }
+      tile.store %0, %y[%i] : tensor<33xf32>, memref<33xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] : memref<33x3584xf32> -> tensor<33x3584xf32>
+      %1 = tile.reduce [add] %0 axis 1 : tensor<33x3584xf32> -> tensor<33xf32>
+      tile.store %1, %y[%i] : tensor<33xf32>, memref<33xf32>
+    }
+    ```
+
+    How threads share the reduction is read off the layout, once there is one:
+    each folds its registers, then lanes exchange by shuffles, then warps through
+    shared memory.
   }];
 }
 
 def BlockifyLaunchPass : Pass<"deplo-blockify-launch", "::deplo::tile::KernelOp"> {
-  let summary = "divides the parallel axes among blocks";
+  let summary = "Divides the parallel axes among blocks";
   let description = [{
-    Step 005.
+    Step 005. An axis gets the schedule's block size as its step; inner dimensions
+    are padded to powers of two. What is beyond the extent is masked: it is not
+    read, not written, and the identity of the monoid where it would be reduced.
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] : memref<33x3584xf32> -> tensor<33x3584xf32>
+      %1 = tile.reduce [add] %0 axis 1 : tensor<33x3584xf32> -> tensor<33xf32>
+      tile.store %1, %y[%i] : tensor<33xf32>, memref<33xf32>
+    }
+    ```
+
+    becomes, with a block of 2 rows and 8 warps,
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 step 2 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] bounds [33, 3584] : memref<33x3584xf32> -> tensor<2x4096xf32>
+      %1 = tile.in_bounds[%c0, %c0] bounds [2, 3584] : tensor<2x4096xi1>
+      %cst = arith.constant dense<0.000000e+00> : tensor<2x4096xf32>
+      %2 = arith.select %1, %0, %cst : tensor<2x4096xi1>, tensor<2x4096xf32>
+      %3 = tile.reduce [add] %2 axis 1 : tensor<2x4096xf32> -> tensor<2xf32>
+      tile.store %3, %y[%i] bounds [33] : tensor<2xf32>, memref<33xf32>
+    }
+    ```
+
+    Fails if the target can't run so many threads in a block or blocks in a
+    launch.
   }];
   let options = [
     ListOption<"block", "block", "int64_t", "elements of each axis in a block, in place of the schedule's">,
@@ -53,9 +169,33 @@ def BlockifyLaunchPass : Pass<"deplo-blockify-launch", "::deplo::tile::KernelOp"
 }
 
 def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {
-  let summary = "puts inner dimensions too long for registers into loops over chunks";
+  let summary = "Puts inner dimensions too long for registers into loops over chunks";
   let description = [{
-    Step 006.
+    Step 006. Where more elements of inner dimensions are in a tile than the
+    schedule's chunk, each reduction over such a dimension and each store that
+    spans it becomes a loop over chunks; those that don't depend on one another
+    share a loop. A reduction first combines equal positions of the chunks, in the
+    order of the loop, and then reduces one chunk. Of several long dimensions the
+    one that is not contiguous in memory gives way first. A chunk that divides the
+    dimension needs no masks.
+
+    With a chunk of 512, the kernel above becomes
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 step 2 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %cst = arith.constant dense<0.000000e+00> : tensor<2x512xf32>
+      %c3584 = arith.constant 3584 : index
+      %c512 = arith.constant 512 : index
+      %0 = scf.for %arg0 = %c0 to %c3584 step %c512 iter_args(%arg1 = %cst) -> (tensor<2x512xf32>) {
+        %2 = tile.load %x[%i, %arg0] bounds [33, 3584] : memref<33x3584xf32> -> tensor<2x512xf32>
+        %3 = arith.addf %arg1, %2 : tensor<2x512xf32>
+        scf.yield %3 : tensor<2x512xf32>
+      }
+      %1 = tile.reduce [add] %0 axis 1 : tensor<2x512xf32> -> tensor<2xf32>
+      tile.store %1, %y[%i] bounds [33] : tensor<2xf32>, memref<33xf32>
+    }
+    ```
   }];
   let options = [
     Option<"chunk", "chunk", "int64_t", "-1",
