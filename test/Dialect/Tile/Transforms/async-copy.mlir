@@ -53,7 +53,7 @@ tile.kernel @granules(%x: memref<8x1022xf32>, %z: memref<8x1024xf32>) axes(%i = 
 
 // CHECK-LABEL: tile.kernel @too_small
 // CHECK-NOT:     tile.async_copy
-// REMARK: [Missed] {{.*}} Function=too_small | Remark="%x has no neighbours of 4 bytes that are aligned and masked alike before a barrier"
+// REMARK: [Missed] {{.*}} Function=too_small | Remark="no neighbours of 4 bytes that are aligned and masked alike, before a barrier: %x, %z, %w"
 tile.kernel @too_small(%x: memref<8x1023xbf16>, %z: memref<64x64xf16>, %w: memref<64xf32>) axes(%i = 8 step 1 grid) warps(4) {
   %c0 = arith.constant 0 : index
   %b = tile.alloc : !tile.buffer<1x512xbf16, #tile.shared<>>

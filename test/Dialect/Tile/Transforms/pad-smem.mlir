@@ -48,7 +48,7 @@ tile.kernel @keeps_vectors(%x: memref<32x32xf32>, %y: memref<32x32xf32>) axes(%i
 
 // CHECK-LABEL: tile.kernel @row
 // CHECK:         tile.alloc : !tile.buffer<2x8192xf32, #tile.shared<>>
-// REMARK: [Missed] {{.*}} Function=row | Remark="accesses of the buffer of %x are conflict-free"
+// REMARK: [Missed] {{.*}} Function=row | Remark="the buffer of %x has conflict-free accesses"
 #row = #tile.layout<[2, 512], register = [[0, 1], [0, 2], [0, 128], [0, 256]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[1, 0]]>
 tile.kernel @row(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 2 grid) warps(2) {
   %c0 = arith.constant 0 : index
@@ -69,7 +69,7 @@ tile.kernel @row(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 
 
 // CHECK-LABEL: tile.kernel @budget
 // CHECK:         tile.alloc : !tile.buffer<32x2xf32, #tile.shared<>>
-// REMARK: Function=budget | Remark="accesses of the buffer of %x stay 2-way: no pad of up to 64 bytes lowers that"
+// REMARK: Function=budget | Remark="the buffer of %x keeps 2-way accesses: no pad of up to 64 bytes lowers that"
 // ALWAYS-LABEL: tile.kernel @budget
 // ALWAYS:         tile.alloc : !tile.buffer<32x2xf32, #tile.shared<pad = 1>>
 #column = #tile.layout<[32, 2], register = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
