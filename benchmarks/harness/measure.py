@@ -110,6 +110,7 @@ class _Graph:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         self._graph = torch.cuda.CUDAGraph()
+        self._calls = calls  # their buffers must outlive the graph
         self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         with torch.cuda.graph(self._graph, stream=stream):
             self._outputs = []

@@ -203,26 +203,97 @@ def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {
 }
 
 def StageInputsPass : Pass<"deplo-stage-inputs", "::deplo::tile::KernelOp"> {
-  let summary = "Reads inputs that a block needs several times from shared memory";
+  let summary = "reads inputs that a block needs several times from shared memory";
   let description = [{
     Step 007. A box of a memref that several loops of a block sweep (or, with
     `always`, every box with a dimension that is not an axis of the kernel) is
     copied to shared memory once and read from there. Where not all boxes fit the
-    target's shared memory, those that save most reads come first.
+    target's shared memory, those that save most reads come first. Before:
+
+    ```mlir
+    tile.kernel @scale(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c2048 = arith.constant 2048 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1x2048xf32>
+      %partial = scf.for %k = %c0 to %c8192 step %c2048 iter_args(%acc = %zero) -> (tensor<1x2048xf32>) {
+        %a = tile.load %x[%i, %k] : memref<32x8192xf32> -> tensor<1x2048xf32>
+        %next = arith.addf %acc, %a : tensor<1x2048xf32>
+        scf.yield %next : tensor<1x2048xf32>
+      }
+      %sum = tile.reduce [add] %partial axis 1 : tensor<1x2048xf32> -> tensor<1xf32>
+      %sums = tile.broadcast %sum dims [0] : tensor<1xf32> -> tensor<1x2048xf32>
+      scf.for %k = %c0 to %c8192 step %c2048 {
+        %a = tile.load %x[%i, %k] : memref<32x8192xf32> -> tensor<1x2048xf32>
+        %o = arith.divf %a, %sums : tensor<1x2048xf32>
+        tile.store %o, %y[%i, %k] : tensor<1x2048xf32>, memref<32x8192xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @scale(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c2048 = arith.constant 2048 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1x2048xf32>
+      %row = tile.alloc : !tile.buffer<1x8192xf32, #tile.shared<>>
+      tile.copy %x[%i, %c0] to %row : memref<32x8192xf32>, !tile.buffer<1x8192xf32, #tile.shared<>>
+      tile.barrier
+      %partial = scf.for %k = %c0 to %c8192 step %c2048 iter_args(%acc = %zero) -> (tensor<1x2048xf32>) {
+        %a = tile.read %row[%c0, %k] : !tile.buffer<1x8192xf32, #tile.shared<>> -> tensor<1x2048xf32>
+        %next = arith.addf %acc, %a : tensor<1x2048xf32>
+        scf.yield %next : tensor<1x2048xf32>
+      }
+      %sum = tile.reduce [add] %partial axis 1 : tensor<1x2048xf32> -> tensor<1xf32>
+      %sums = tile.broadcast %sum dims [0] : tensor<1xf32> -> tensor<1x2048xf32>
+      scf.for %k = %c0 to %c8192 step %c2048 {
+        %a = tile.read %row[%c0, %k] : !tile.buffer<1x8192xf32, #tile.shared<>> -> tensor<1x2048xf32>
+        %o = arith.divf %a, %sums : tensor<1x2048xf32>
+        tile.store %o, %y[%i, %k] : tensor<1x2048xf32>, memref<32x8192xf32>
+      }
+    }
+    ```
   }];
   let options = [
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
 }
 
 def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
-  let summary = "Says which thread holds which element of every tile";
+  let summary = "says which thread holds which element of every tile";
   let description = [{
     Step 008. Gives each tile a layout: a thread holds neighbours in memory, then
     lanes go along the dimension that is contiguous there, then warps along
     dimensions that are not reduced. Tiles of fewer dimensions get slices of the
-    layout of the tile they are reduced from or broadcast to.
+    layout of the tile they are reduced from or broadcast to. Before:
+
+    ```mlir
+    tile.kernel @sum(%x: memref<32x2048xf32>, %y: memref<32xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x[%i, %c0] : memref<32x2048xf32> -> tensor<1x2048xf32>
+      %s = tile.reduce [add] %a axis 1 : tensor<1x2048xf32> -> tensor<1xf32>
+      tile.store %s, %y[%i] : tensor<1xf32>, memref<32xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #row = #tile.layout<[1, 2048], register = [[0, 1], [0, 2], [0, 1024]],
+                        lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256], [0, 512]]>
+    #sum = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0], [0]]>
+    tile.kernel @sum(%x: memref<32x2048xf32>, %y: memref<32xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x[%i, %c0] : memref<32x2048xf32> -> tensor<1x2048xf32, #row>
+      %s = tile.reduce [add] %a axis 1 : tensor<1x2048xf32, #row> -> tensor<1xf32, #sum>
+      tile.store %s, %y[%i] : tensor<1xf32, #sum>, memref<32xf32>
+    }
+    ```
+
     `tile.convert_layout` is inserted where a tile is needed in two layouts, and
-    around transposed accesses to memory.
+    around transposed accesses to memory, so that they are coalesced.
 
     Fails if tiles that must be kept while threads wait for each other exceed the
     registers of the module's target.
@@ -235,11 +306,32 @@ def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
 }
 
 def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
-  let summary = "Copies to shared memory without a trip through registers";
+  let summary = "copies to shared memory without a trip through registers";
   let description = [{
     Step 013. Copies become asynchronous ones of 4, 8 or 16 bytes, as strides,
     bounds and alignment allow, and are awaited before the barrier that follows
-    (sm_80 and later).
+    (sm_80 and later). Before:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<32x2048xf32>, %y: memref<32x2048xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %row = tile.alloc : !tile.buffer<1x2048xf32, #tile.shared<>>
+      tile.copy %x[%i, %c0] to %row : memref<32x2048xf32>, !tile.buffer<1x2048xf32, #tile.shared<>>
+      tile.barrier
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<32x2048xf32>, %y: memref<32x2048xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %row = tile.alloc : !tile.buffer<1x2048xf32, #tile.shared<>>
+      %t = tile.async_copy %x[%i, %c0] to %row vector 4 : memref<32x2048xf32>, !tile.buffer<1x2048xf32, #tile.shared<>>
+      tile.await %t
+      tile.barrier
+    }
+    ```
   }];
   let options = [
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
@@ -248,12 +340,39 @@ def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
 }
 
 def PadSmemPass : Pass<"deplo-pad-smem", "::deplo::tile::KernelOp"> {
-  let summary = "Pads rows of shared buffers against bank conflicts";
+  let summary = "pads rows of shared buffers against bank conflicts";
   let description = [{
     Step 014. Chooses, for each buffer, the smallest pad that costs the accesses
     to it the fewest wavefronts, by the model of banks in SharedMemory.h. With
     `always` the pad may take all shared memory of a block, else a quarter of the
-    buffer.
+    buffer. Lanes that read a
+    column of 32 words a row all hit one bank. Before:
+
+    ```mlir
+    #column = #tile.layout<[32, 32], register = [[0, 16], [0, 8], [0, 4], [0, 2], [0, 1]],
+                           lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
+    tile.kernel @read(%x: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %b vector 1 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %b[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32, #column>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #column = #tile.layout<[32, 32], register = [[0, 16], [0, 8], [0, 4], [0, 2], [0, 1]],
+                           lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
+    tile.kernel @read(%x: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<pad = 1>>
+      tile.copy %x[%c0, %c0] to %b vector 1 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<pad = 1>>
+      tile.barrier
+      %a = tile.read %b[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<pad = 1>> -> tensor<32x32xf32, #column>
+    }
+    ```
   }];
   let options = [
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
@@ -290,21 +409,70 @@ def HoistLoadsPass : Pass<"deplo-hoist-loads", "::deplo::tile::KernelOp"> {
 }
 
 def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
-  let summary = "Says how often loops are unrolled";
+  let summary = "says how often loops are unrolled";
   let description = [{
     Step 016. Sets `tile.unroll` on loops with constant bounds: the largest
     divisor of the trip count that the schedule and the instruction cache allow.
+    Before:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 step 1 grid) warps(1)
+        attributes {schedule = #tile.schedule<block = [], warps = 1, vector = 1, unroll = 4>} {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c3072 = arith.constant 3072 : index
+      scf.for %k = %c0 to %c3072 step %c256 {
+        %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32>
+        tile.store %a, %y[%k] : tensor<256xf32>, memref<3072xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 step 1 grid) warps(1)
+        attributes {schedule = #tile.schedule<block = [], warps = 1, vector = 1, unroll = 4>} {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c3072 = arith.constant 3072 : index
+      scf.for %k = %c0 to %c3072 step %c256 {
+        %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32>
+        tile.store %a, %y[%k] : tensor<256xf32>, memref<3072xf32>
+      } {tile.unroll = 4 : i64}
+    }
+    ```
   }];
   let options = [
     Option<"unroll", "unroll", "int64_t", "0", "the most copies of a body; 0 for the schedule's">];
 }
 
 def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelOp"> {
-  let summary = "Chooses how many elements each access of a thread moves";
+  let summary = "chooses how many elements each access of a thread moves";
   let description = [{
     Sets `vector` on accesses to global and shared memory: the largest power of
     two, up to 16 bytes, that layout, strides, offsets, bounds and the alignment
-    of the arguments allow. Accesses of one element are left as they are.
+    of the arguments allow. Accesses of one element are left as they are. Before:
+
+    ```mlir
+    #tile = #tile.layout<[1024], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
+                         warp = [[128], [256], [512]]>
+    tile.kernel @copy(%x: memref<4096xf32>, %y: memref<4095xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      %a = tile.load %x[%i] : memref<4096xf32> -> tensor<1024xf32, #tile>
+      tile.store %a, %y[%i] bounds [4095] : tensor<1024xf32, #tile>, memref<4095xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #tile = #tile.layout<[1024], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
+                         warp = [[128], [256], [512]]>
+    tile.kernel @copy(%x: memref<4096xf32>, %y: memref<4095xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      %a = tile.load %x[%i] vector 4 : memref<4096xf32> -> tensor<1024xf32, #tile>
+      tile.store %a, %y[%i] bounds [4095] : tensor<1024xf32, #tile>, memref<4095xf32>
+    }
+    ```
   }];
   let options = [
     Option<"alignment", "alignment", "int64_t", "16",
