@@ -244,10 +244,11 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
     elementRegisters = std::max(elementRegisters, access.elementBytes / 4);
   int64_t most = std::min(target.registersPerThread,
                           target.registersPerMultiprocessor / threads);
-  // Loops over chunks carry one more tile, the running one; accesses of single
-  // elements have addresses and masks for each.
-  int64_t tiles = facts.liveTiles + (candidate.chunk ? 1 : 0) +
-                  (candidate.chunk && vector == 1 ? 1 : 0);
+  // Loops over chunks carry one more tile, the running one, and load ahead;
+  // accesses of single elements have addresses and masks for each.
+  int64_t tiles = facts.liveTiles;
+  if (candidate.chunk)
+    tiles += 1 + (facts.passes > 2 ? 1 : 0) + (vector == 1 ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters;
