@@ -30,15 +30,15 @@
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
+#include "deplo/Dialect/Tile/Analysis/TileGroups.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 #define DEBUG_TYPE "deplo-register-tile"
@@ -52,28 +52,9 @@ using namespace mlir;
 using namespace deplo;
 using namespace deplo::tile;
 
-static bool isTile(Value value) {
-  return isa<RankedTensorType>(value.getType());
-}
-
-static RankedTensorType getTileType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
-/// The tile that an access moves.
-static Value getMovedTile(Operation *access) {
-  return isa<LoadOp, ReadOp>(access) ? Value(access->getResult(0))
-                                     : access->getOperand(0);
-}
-
 //===----------------------------------------------------------------------===//
 // Values that take any layout
 //===----------------------------------------------------------------------===//
-
-static bool takesAnyLayout(Operation *op) {
-  return isa<arith::ConstantOp, SplatOp, InBoundsOp>(op) &&
-         isTile(op->getResult(0));
-}
 
 using Copies = llvm::MapVector<Operation *, SmallVector<Operation *>>;
 
@@ -115,202 +96,6 @@ static void mergeCopies(Copies &copies) {
 }
 
 //===----------------------------------------------------------------------===//
-// Groups of tiles with one layout
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-struct Group {
-  SmallVector<Value> values;
-  SmallVector<int64_t> shape;
-  /// For each dimension: the elements accessed along it where neighbours are
-  /// neighbours in memory.
-  SmallVector<int64_t> contiguous;
-  /// For each dimension: the most elements along it that every access can move;
-  /// 0 without accesses.
-  SmallVector<int64_t> width;
-  /// For each dimension: whether results of a reduction are spread over it.
-  SmallVector<bool> kept;
-  /// Whether a tile of the group is the result of a reduction.
-  bool isReduced = false;
-  std::optional<LinearLayout> layout;
-
-  int64_t getNumElements() const {
-    int64_t count = 1;
-    for (int64_t size : shape)
-      count *= size;
-    return count;
-  }
-  void limitWidth(unsigned dim, int64_t limit) {
-    if (limit != 0)
-      width[dim] = width[dim] == 0 ? limit : std::min(width[dim], limit);
-  }
-  /// The dimensions from the one that is most often contiguous in memory to the
-  /// one that is least often; the last ones first where that is equal.
-  SmallVector<int64_t> getOrder() const {
-    SmallVector<int64_t> order =
-        llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
-    llvm::sort(order, [&](int64_t a, int64_t b) {
-      return std::pair(contiguous[a], a) > std::pair(contiguous[b], b);
-    });
-    return order;
-  }
-};
-
-/// The tile `part` is `whole` without the dimensions that are not in `dims`.
-struct SliceRelation {
-  unsigned part, whole;
-  SmallVector<int64_t> dims;
-};
-
-class TileGroups {
-public:
-  explicit TileGroups(int64_t alignment) : alignment(alignment) {}
-
-  LogicalResult build(KernelOp kernel);
-
-  unsigned getGroup(Value tile) const { return groupOf.lookup(tile); }
-
-  std::vector<Group> groups;
-  SmallVector<SliceRelation> relations;
-
-private:
-  LogicalResult visit(Operation *op);
-  void unite(Value a, Value b) {
-    if (isTile(a) && isTile(b))
-      classes.unionSets(a.getAsOpaquePointer(), b.getAsOpaquePointer());
-  }
-  void collect(Value value);
-  void relate(Operation *op);
-  void addAccess(Group &group, unsigned dim, Operation *access);
-
-  int64_t alignment;
-  llvm::EquivalenceClasses<void *> classes;
-  llvm::DenseMap<Value, unsigned> groupOf;
-  llvm::DenseMap<void *, unsigned> groupOfLeader;
-};
-
-} // namespace
-
-/// The dimensions of an operand of rank `rank` that its reduction keeps.
-static SmallVector<int64_t> getKeptDims(int64_t rank, int64_t axis) {
-  SmallVector<int64_t> kept = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  kept.erase(kept.begin() + axis);
-  return kept;
-}
-
-LogicalResult TileGroups::visit(Operation *op) {
-  SmallVector<Value> tiles;
-  llvm::copy_if(op->getOperands(), std::back_inserter(tiles), isTile);
-  llvm::copy_if(op->getResults(), std::back_inserter(tiles), isTile);
-  if (tiles.empty() ||
-      isa<LoadOp, StoreOp, ReadOp, WriteOp, BroadcastOp, ConvertLayoutOp>(op) ||
-      takesAnyLayout(op))
-    return success();
-  if (op->hasTrait<OpTrait::Elementwise>()) {
-    for (Value tile : tiles)
-      unite(tiles.front(), tile);
-    return success();
-  }
-  if (auto reduce = dyn_cast<ReduceOp>(op)) {
-    for (auto [input, result] :
-         llvm::zip(reduce.getInputs(), reduce.getResults())) {
-      unite(reduce.getInputs().front(), input);
-      unite(reduce.getResults().front(), result);
-    }
-    return success();
-  }
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    for (auto [init, argument, yielded, result] :
-         llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),
-                   loop.getYieldedValues(), loop.getResults())) {
-      unite(init, argument);
-      unite(init, yielded);
-      unite(init, result);
-    }
-    return success();
-  }
-  if (auto loop = dyn_cast<loop::ReduceOp>(op)) {
-    for (auto [yielded, result] : llvm::zip(
-             loop.getBody()->getTerminator()->getOperands(), loop.getResults()))
-      unite(yielded, result);
-    return success();
-  }
-  if (isa<scf::YieldOp, loop::YieldOp>(op) &&
-      isa<scf::ForOp, loop::ReduceOp>(op->getParentOp()))
-    return success();
-  return op->emitOpError("has tiles that register_tile can't give layouts; run "
-                         "the tile passes in order");
-}
-
-void TileGroups::collect(Value value) {
-  if (!isTile(value))
-    return;
-  void *leader = classes.getOrInsertLeaderValue(value.getAsOpaquePointer());
-  auto [it, isNew] = groupOfLeader.try_emplace(leader, groups.size());
-  if (isNew) {
-    Group &group = groups.emplace_back();
-    group.shape = llvm::to_vector(getTileType(value).getShape());
-    group.contiguous.assign(group.shape.size(), 0);
-    group.width.assign(group.shape.size(), 0);
-    group.kept.assign(group.shape.size(), false);
-  }
-  Group &group = groups[it->second];
-  group.values.push_back(value);
-  groupOf[value] = it->second;
-}
-
-void TileGroups::addAccess(Group &group, unsigned dim, Operation *access) {
-  group.contiguous[dim] += group.getNumElements();
-  group.limitWidth(dim, getAccessWidth(access, alignment));
-}
-
-void TileGroups::relate(Operation *op) {
-  TypeSwitch<Operation *>(op)
-      .Case([&](ReduceOp reduce) {
-        Value input = reduce.getInputs().front();
-        int64_t axis = reduce.getAxis();
-        groups[getGroup(reduce.getResults().front())].isReduced = true;
-        relations.push_back({getGroup(reduce.getResults().front()),
-                             getGroup(input),
-                             getKeptDims(getTileType(input).getRank(), axis)});
-      })
-      .Case([&](BroadcastOp broadcast) {
-        relations.push_back({getGroup(broadcast.getInput()),
-                             getGroup(broadcast.getResult()),
-                             llvm::to_vector(broadcast.getDims())});
-      })
-      .Case<LoadOp, StoreOp>([&](auto access) {
-        BoxAccess box = *BoxAccess::get(access);
-        Group &group = groups[getGroup(getMovedTile(op))];
-        if (std::optional<unsigned> dim = box.getUnitStrideDim())
-          addAccess(group, *dim, access);
-      })
-      .Case<ReadOp, WriteOp>([&](auto access) {
-        Group &group = groups[getGroup(getMovedTile(op))];
-        if (!group.shape.empty())
-          addAccess(group, group.shape.size() - 1, access);
-      });
-}
-
-LogicalResult TileGroups::build(KernelOp kernel) {
-  WalkResult supported = kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    return failed(visit(op)) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  if (supported.wasInterrupted())
-    return failure();
-  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    llvm::for_each(op->getResults(), [&](Value value) { collect(value); });
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        llvm::for_each(block.getArguments(),
-                       [&](Value value) { collect(value); });
-  });
-  kernel.walk([&](Operation *op) { relate(op); });
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // Layouts of groups
 //===----------------------------------------------------------------------===//
 
@@ -348,8 +133,9 @@ private:
 
 /// The layout of a tile whose dimensions `order` lists from the fastest to the
 /// slowest in memory.
-static LinearLayout chooseLayout(const Group &group, ArrayRef<int64_t> order,
-                                 int64_t vector, int64_t warps) {
+static LinearLayout chooseLayout(const TileGroup &group,
+                                 ArrayRef<int64_t> order, int64_t vector,
+                                 int64_t warps) {
   if (order.empty())
     return LinearLayout();
   // Warps share rows out before they share one row.
@@ -378,42 +164,13 @@ static LinearLayout getSlice(LinearLayout whole, ArrayRef<int64_t> dims) {
   return whole;
 }
 
-/// Accesses to parts tell how the whole should lie.
-static void addPartsToWholes(TileGroups &tiles,
-                             ArrayRef<unsigned> largestFirst) {
-  for (unsigned id : llvm::reverse(largestFirst)) {
-    const Group &part = tiles.groups[id];
-    for (const SliceRelation &relation : tiles.relations) {
-      if (relation.part != id || relation.whole == id)
-        continue;
-      Group &whole = tiles.groups[relation.whole];
-      for (auto [i, dim] : llvm::enumerate(relation.dims)) {
-        whole.contiguous[dim] += part.contiguous[i];
-        whole.limitWidth(dim, part.width[i]);
-        whole.kept[dim] = whole.kept[dim] || part.isReduced;
-      }
-    }
-  }
-}
-
 /// Chooses the layout of each group and returns the anchors.
 static SmallVector<unsigned> chooseLayouts(TileGroups &tiles, int64_t vector,
                                            int64_t warps) {
-  SmallVector<unsigned> largestFirst =
-      llvm::to_vector(llvm::seq<unsigned>(0, tiles.groups.size()));
-  llvm::sort(largestFirst, [&](unsigned a, unsigned b) {
-    auto getKey = [&](unsigned id) {
-      const Group &group = tiles.groups[id];
-      return std::tuple(-int64_t(group.shape.size()), -group.getNumElements(),
-                        id);
-    };
-    return getKey(a) < getKey(b);
-  });
-  addPartsToWholes(tiles, largestFirst);
-
+  SmallVector<unsigned> largestFirst = tiles.getLargestFirst();
   SmallVector<unsigned> anchors;
   for (unsigned id : largestFirst) {
-    Group &group = tiles.groups[id];
+    TileGroup &group = tiles.groups[id];
     for (unsigned whole : largestFirst)
       for (const SliceRelation &relation : tiles.relations)
         if (!group.layout && relation.part == id && relation.whole == whole &&
@@ -492,7 +249,7 @@ static int64_t convertSlices(Operation *op) {
 /// Converts around an access to global memory whose neighbours are held by
 /// lanes far apart, so that it is coalesced. The conversion goes through shared
 /// memory.
-static int64_t convertTransposed(Operation *op, const Group &group,
+static int64_t convertTransposed(Operation *op, const TileGroup &group,
                                  int64_t vector, int64_t warps) {
   // A warp fetches memory in sectors of this size.
   constexpr int64_t sectorBytes = 32;
@@ -538,15 +295,16 @@ FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector,
     return failure();
 
   Copies copies = copyForEachUse(kernel);
-  TileGroups tiles(alignment);
-  if (failed(tiles.build(kernel)))
+  std::optional<TileGroups> found = TileGroups::get(kernel, alignment);
+  if (!found)
     return failure();
+  TileGroups &tiles = *found;
   LayoutSummary summary;
   for (unsigned anchor : chooseLayouts(tiles, vector, warps))
     summary.anchors.push_back(
         LayoutAttr::get(kernel.getContext(), *tiles.groups[anchor].layout));
 
-  for (Group &group : tiles.groups)
+  for (TileGroup &group : tiles.groups)
     for (Value value : group.values)
       setLayout(value, *group.layout);
   SmallVector<std::pair<Operation *, unsigned>> accesses;
@@ -566,71 +324,6 @@ FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector,
   mergeCopies(copies);
   summary.registers = estimateRegisters(kernel);
   return summary;
-}
-
-//===----------------------------------------------------------------------===//
-// Registers
-//===----------------------------------------------------------------------===//
-
-/// Whether threads wait for each other at `op`.
-static bool isMeetingPoint(Operation *op) {
-  return isa<ReduceOp, ConvertLayoutOp, BarrierOp, AwaitOp>(op);
-}
-
-/// 32-bit registers of a thread that `tile` occupies. Constants, masks and
-/// repetitions need not be kept.
-static int64_t getRegisters(Value tile) {
-  LayoutAttr layout = getLayout(tile);
-  unsigned bits = getTileType(tile).getElementTypeBitWidth();
-  if (!layout || bits == 1 || tile.getDefiningOp<arith::ConstantOp>())
-    return 0;
-  if (auto broadcast = tile.getDefiningOp<BroadcastOp>())
-    return getRegisters(broadcast.getInput());
-  if (tile.getDefiningOp<SplatOp>())
-    return 1;
-  constexpr int64_t registerBits = 32;
-  return llvm::divideCeil(
-      layout.getLinearLayout().getNumRegisters() * int64_t(bits), registerBits);
-}
-
-/// Whether `value` is defined before `point` and used after it.
-static bool isLiveAcross(Value value, Operation *point) {
-  Block *block = value.getParentBlock();
-  Operation *here = block->findAncestorOpInBlock(*point);
-  if (!here ||
-      (value.getDefiningOp() && !value.getDefiningOp()->isBeforeInBlock(here)))
-    return false;
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    Operation *there = block->findAncestorOpInBlock(*user);
-    // Inside a loop around the point, the next iteration uses it again.
-    return there == here ? user != here : here->isBeforeInBlock(there);
-  });
-}
-
-int64_t tile::estimateRegisters(KernelOp kernel) {
-  SmallVector<Value> values;
-  SmallVector<Operation *> points;
-  kernel.walk([&](Operation *op) {
-    llvm::copy_if(op->getResults(), std::back_inserter(values), isTile);
-    for (Region &region : op->getRegions())
-      if (!region.empty())
-        llvm::copy_if(region.getArguments(), std::back_inserter(values),
-                      isTile);
-    if (isMeetingPoint(op))
-      points.push_back(op);
-  });
-  int64_t most = 0;
-  for (Operation *point : points) {
-    int64_t registers = 0;
-    for (Value result : point->getResults())
-      if (isTile(result))
-        registers += getRegisters(result);
-    for (Value value : values)
-      if (isLiveAcross(value, point))
-        registers += getRegisters(value);
-    most = std::max(most, registers);
-  }
-  return most;
 }
 
 //===----------------------------------------------------------------------===//

@@ -116,10 +116,6 @@ struct LayoutSummary {
 mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector,
                                              int64_t alignment);
 
-/// 32-bit registers of a thread that tiles with layouts occupy at once where
-/// threads wait for each other: nothing can be delayed past such a point.
-int64_t estimateRegisters(KernelOp kernel);
-
 //===----------------------------------------------------------------------===//
 // async_copy, pad_smem, mark_unroll
 //===----------------------------------------------------------------------===//
