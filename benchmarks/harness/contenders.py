@@ -42,11 +42,19 @@ class Deplo:
         return [tensor.data_ptr() for tensor in (*tensors, output)]
 
     def into(self, inputs: Inputs, output: torch.Tensor) -> Call:
-        """A call that enqueues one execution on the current stream."""
+        """A call that enqueues one execution on the current stream.
+
+        It keeps the buffers alive: a CUDA graph that captured it knows addresses only.
+        """
         pointers, run = self._pointers(inputs, output), self.executable.run
-        if not output.is_cuda:
-            return lambda: run(pointers)
-        return lambda: run(pointers, torch.cuda.current_stream().cuda_stream)
+
+        def call(_buffers: tuple[Inputs, torch.Tensor] = (inputs, output)) -> None:
+            if output.is_cuda:
+                run(pointers, torch.cuda.current_stream().cuda_stream)
+            else:
+                run(pointers)
+
+        return call
 
     def checked_run(self, inputs: Inputs) -> torch.Tensor:
         """The result, written over NaN."""
