@@ -107,6 +107,7 @@ class _Graph:
     """
 
     def __init__(self, calls: Sequence[Call], distinct: bool = False) -> None:
+        self._calls = list(calls)  # they hold the buffers that replays write to
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         self._graph = torch.cuda.CUDAGraph()
