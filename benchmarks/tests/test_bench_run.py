@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The programs from end to end on the CPU, on a few small cases."""
 
+import gc
 import json
+import weakref
 
 import pytest
 import torch

@@ -14,7 +14,7 @@ namespace deplo {
 
 AxisClasses::Axis AxisClasses::add(int64_t extent, Owner owner) {
   Axis axis = nodes.size();
-  nodes.push_back({extent, owner, axis, std::nullopt});
+  nodes.push_back({extent, owner, axis, 1, std::nullopt});
   journal.push_back({Change::Added, axis, owner, axis, false});
   return axis;
 }
@@ -44,7 +44,7 @@ void AxisClasses::split(Axis leaf, int64_t innerExtent) {
   Owner owner = nodes[leaf].owner;
   auto addPart = [&](int64_t extent) {
     Axis part = nodes.size();
-    nodes.push_back({extent, owner, part, std::nullopt});
+    nodes.push_back({extent, owner, part, 1, std::nullopt});
     journal.push_back({Change::Added, part, owner, part, false});
     return part;
   };
@@ -93,6 +93,10 @@ void AxisClasses::unifyLeaves(Axis lhs, Axis rhs) {
   Owner rhsOwner = findOwner(nodes[rhs].owner);
   bool joinsLoops =
       lhsOwner == rhsOwner || lhsOwner == shared || rhsOwner == shared;
+  // The smaller class goes into the larger, which keeps the paths short.
+  if (nodes[lhs].classSize > nodes[rhs].classSize)
+    std::swap(lhs, rhs);
+  nodes[rhs].classSize += nodes[lhs].classSize;
   journal.push_back({Change::Unified, lhs, nodes[rhs].owner, rhs, joinsLoops});
   nodes[lhs].parent = rhs;
   nodes[rhs].owner = shared;
@@ -139,6 +143,7 @@ void AxisClasses::rollBack(size_t checkpoint) {
       break;
     case Change::Unified:
       nodes[change.node].parent = change.node;
+      nodes[change.into].classSize -= nodes[change.node].classSize;
       nodes[change.into].owner = change.previousOwner;
       break;
     }

@@ -31,7 +31,7 @@ static constexpr double l2Latency = 400;
 static constexpr double l2Bandwidth = 1.5; // times that of memory
 static constexpr double shuffleLatency = 25 * cycle;
 static constexpr double shuffleIssue = 2 * cycle;
-static constexpr double arithmeticLatency = 6 * cycle;
+static constexpr double arithmeticLatency = 7 * cycle;
 static constexpr double barrierLatency = 20 * cycle;
 /// What one more warp adds to an exchange between the warps of a block.
 static constexpr double warpExchangeLatency = 2 * cycle;
@@ -100,8 +100,8 @@ private:
   bool isKept(const ScheduleAccess &access) const {
     auto varies = [](int64_t stride) { return stride != 0; };
     return !access.isStore &&
-           std::any_of(access.strides.begin(),
-                       access.strides.begin() + numAxes, varies);
+           std::any_of(access.strides.begin(), access.strides.begin() + numAxes,
+                       varies);
   }
   bool isStaged(const ScheduleChoice &candidate) const;
   double getRowBytes() const;
@@ -168,10 +168,9 @@ int64_t Model::chooseVector() const {
     for (const ScheduleAccess &access : facts.accesses) {
       if (access.strides[contiguous] != 1)
         continue;
-      int64_t reached = std::min({width, maxAccessBytes / access.elementBytes,
-                                  access.alignment,
-                                  int64_t(1) << llvm::countr_zero(uint64_t(
-                                      extents[contiguous]))});
+      int64_t reached = std::min(
+          {width, maxAccessBytes / access.elementBytes, access.alignment,
+           int64_t(1) << llvm::countr_zero(uint64_t(extents[contiguous]))});
       reached = std::max<int64_t>(reached, 1);
       // Narrow accesses cost instructions, gaps between them sectors.
       double instructions =
@@ -221,7 +220,8 @@ std::vector<int64_t> Model::shapeBlock(int64_t elements,
     int64_t widest = 0;
     for (const ScheduleAccess &access : facts.accesses)
       if (access.strides[axis] == 1 && axis != contiguous)
-        widest = std::max(widest, runBytes / access.elementBytes);
+        widest =
+            std::max(widest, std::min(runBytes / access.elementBytes, lanes));
     if (widest)
       grow(axis, widest);
   }
@@ -244,16 +244,24 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
     elementRegisters = std::max(elementRegisters, access.elementBytes / 4);
   int64_t most = std::min(target.registersPerThread,
                           target.registersPerMultiprocessor / threads);
-  // Loops over chunks carry one more tile, the running one.
-  int64_t tiles = facts.liveTiles + (candidate.chunk ? 1 : 0);
+  // Loops over chunks carry one more tile, the running one, and load ahead;
+  // accesses of single elements have addresses and masks for each.
+  int64_t tiles = facts.liveTiles;
+  if (candidate.chunk)
+    tiles += 1 + (facts.passes > 2 ? 1 : 0) + (vector == 1 ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters;
+  // Values of several rows from all warps that share them arrive together.
+  Sharing sharing = getSharing(candidate);
+  if (facts.dependentReductions && sharing.rowWarps > 1 &&
+      sharing.rowsPerThread > 1)
+    candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
-  candidate.unroll = pins.unroll       ? *pins.unroll
-                     : candidate.chunk ? std::max(loadsAhead / accesses,
-                                                  int64_t(1))
-                                       : 1;
+  candidate.unroll = pins.unroll ? *pins.unroll
+                     : candidate.chunk
+                         ? std::max(loadsAhead / accesses, int64_t(1))
+                         : 1;
 
   if (threads > target.threadsPerBlock) {
     error = llvm::formatv("{0} warps are {1} threads, and {2} runs at most {3} "
@@ -299,7 +307,7 @@ Model::Sharing Model::getSharing(const ScheduleChoice &candidate) const {
 double Model::getExchangeInstructions(const ScheduleChoice &candidate) const {
   Sharing sharing = getSharing(candidate);
   double shuffles = 2 * llvm::Log2_64(sharing.rowLanes);
-  double warps = sharing.rowWarps > 1 ? 3 * sharing.rowWarps : 0;
+  double warps = sharing.rowWarps > 1 ? 2 * sharing.rowWarps : 0;
   return sharing.rowsPerThread * (shuffles + warps);
 }
 
@@ -311,9 +319,8 @@ double Model::estimateReduction(const ScheduleChoice &candidate) const {
                    steps * shuffleLatency +
                    (sharing.rowsPerThread - 1) * steps * shuffleIssue;
   if (sharing.rowWarps > 1)
-    latency +=
-        2 * (barrierLatency + candidate.warps * warpExchangeLatency) +
-        (sharing.rowsPerThread - 1) * sharing.rowWarps * shuffleIssue;
+    latency += 2 * (barrierLatency + candidate.warps * warpExchangeLatency) +
+               (sharing.rowsPerThread - 1) * sharing.rowWarps * shuffleIssue;
   return facts.dependentReductions * latency;
 }
 
@@ -335,15 +342,15 @@ static double getEfficiency(double ratio) {
 
 int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
   // Registers are handed out to a warp in units of 256.
-  int64_t registers = llvm::alignTo(candidate.registersPerThread, 8) *
-                      candidate.warps * lanes;
+  int64_t registers =
+      llvm::alignTo(candidate.registersPerThread, 8) * candidate.warps * lanes;
   int64_t resident = std::min({target.blocksPerMultiprocessor,
                                target.warpsPerMultiprocessor / candidate.warps,
                                target.registersPerMultiprocessor / registers});
   if (isStaged(candidate))
-    resident = std::min<int64_t>(resident,
-                                 target.sharedPerMultiprocessor /
-                                     (getRowBytes() * getRows(candidate)));
+    resident =
+        std::min<int64_t>(resident, target.sharedPerMultiprocessor /
+                                        (getRowBytes() * getRows(candidate)));
   return std::max<int64_t>(resident, 1);
 }
 
@@ -386,8 +393,7 @@ double Model::getTraffic(const ScheduleChoice &candidate,
   double again = 0;
   if (candidate.chunk && !isStaged(candidate)) {
     double rows = target.multiprocessors * resident * getRows(candidate);
-    double misses =
-        std::min(rows * getRowBytes() / target.l2Bytes, 1.0);
+    double misses = std::min(rows * getRowBytes() / target.l2Bytes, 1.0);
     again = (facts.passes - 1) * misses;
   }
   double traffic = 0;
@@ -395,9 +401,9 @@ double Model::getTraffic(const ScheduleChoice &candidate,
     double run = access.elementBytes;
     for (size_t dim = 0; dim < extents.size(); ++dim)
       if (access.strides[dim] == 1)
-        run *= std::min<double>(extents[dim], dim < numAxes
-                                                  ? candidate.block[dim]
-                                                  : getRow(candidate));
+        run *=
+            std::min<double>(extents[dim], dim < numAxes ? candidate.block[dim]
+                                                         : getRow(candidate));
     traffic += getBytes(access) * getTrafficFactor(run) *
                (isKept(access) ? 1 + again : 1);
   }
@@ -425,14 +431,16 @@ void Model::estimate(ScheduleChoice &candidate) const {
       candidate.chunk ? std::ceil(rowElements / candidate.chunk) : 1;
   double instructions =
       (double(candidate.elementsPerThread) * (facts.instructions + 1) +
-       stepInstructions) *
+       (candidate.chunk ? stepInstructions : 0)) *
           chunks +
       facts.dependentReductions * getExchangeInstructions(candidate);
-  // Few warps, each with one instruction after another, leave gaps.
-  double stall = std::max(
-      arithmeticLatency / cycle * schedulersPerMultiprocessor /
-          (resident * candidate.warps),
-      1.0);
+  // Few warps leave gaps, most of all in loops, where one instruction waits for
+  // the other.
+  double independent = candidate.chunk ? 1 : 4;
+  double stall =
+      std::max(arithmeticLatency / cycle * schedulersPerMultiprocessor /
+                   (resident * candidate.warps * independent),
+               1.0);
   double compute =
       instructions * stall *
       std::max(double(candidate.warps) / schedulersPerMultiprocessor, 1.0) *
@@ -465,10 +473,14 @@ void Model::estimate(ScheduleChoice &candidate) const {
                      busiest * transfer / bandwidthBurst;
   }
   // Many accesses of one thread spread over more of memory at a time.
-  double spread = 1 + 0.012 * std::log2(double(candidate.elementsPerThread) /
-                                        std::min(candidate.elementsPerThread,
-                                                 vector));
+  double spread =
+      1 + 0.012 * std::log2(double(candidate.elementsPerThread) /
+                            std::min(candidate.elementsPerThread, vector));
   double memory = spread * traffic / (share * target.multiprocessors);
+  // The trip of a transposition through shared memory costs less if threads
+  // have two accesses.
+  if (hasTransposed() && candidate.elementsPerThread < 2 * vector)
+    memory *= 1.08;
   if (busiest > resident || candidate.chunk)
     memory /= getEfficiency(ratio);
   double issue = busiest * candidate.warps * instructions * stall /
@@ -498,7 +510,8 @@ void Model::consider(ScheduleChoice candidate,
     best = candidate;
 }
 
-/// All blocks and warps for rows of which `chunk` elements (0: all) are on chip.
+/// All blocks and warps for rows of which `chunk` elements (0: all) are on
+/// chip.
 void Model::considerChunk(int64_t chunk, bool isSmallest,
                           std::optional<ScheduleChoice> &best,
                           std::string &error) const {
@@ -520,7 +533,9 @@ void Model::considerChunk(int64_t chunk, bool isSmallest,
       }
       // Neither idle threads nor too much for a thread, if there is a choice.
       int64_t elements = rows * getRow(candidate);
-      if (elements < warps * lanes * vector && rows < iterations)
+      bool isLeast =
+          rows == iterations && elements > warps / 2 * lanes * vector;
+      if (elements < warps * lanes * vector && !isLeast && !pins.warps)
         continue;
       if (elements > warps * lanes * most && !(rows == 1 && isSmallest))
         break;

@@ -4,6 +4,7 @@
 #include "deplo/Dialect/Monoid.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include "deplo/Dialect/Monoid.cpp.inc"
 

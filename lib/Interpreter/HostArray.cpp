@@ -17,8 +17,10 @@ static double roundReal(double value, FloatType type) {
     return static_cast<float>(value);
   llvm::APFloat narrow(value);
   bool losesInfo;
-  narrow.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  narrow.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  narrow.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
+                 &losesInfo);
+  narrow.convert(llvm::APFloat::IEEEdouble(),
+                 llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return narrow.convertToDouble();
 }
 
@@ -28,7 +30,8 @@ Number roundTo(Number number, Type type) {
   unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   Number result;
   // A bool is 0 or 1.
-  result.integer = width == 1 ? number.integer & 1 : llvm::SignExtend64(number.integer, width);
+  result.integer = width == 1 ? number.integer & 1
+                              : llvm::SignExtend64(number.integer, width);
   return result;
 }
 
@@ -37,7 +40,8 @@ static size_t getExtent(MemRefType type) {
   SmallVector<int64_t> strides;
   int64_t offset;
   LogicalResult isStrided = type.getStridesAndOffset(strides, offset);
-  assert(succeeded(isStrided) && type.hasStaticShape() && "arrays are strided and static");
+  assert(succeeded(isStrided) && type.hasStaticShape() &&
+         "arrays are strided and static");
   (void)isStrided;
   int64_t last = offset;
   for (auto [size, stride] : llvm::zip(type.getShape(), strides)) {

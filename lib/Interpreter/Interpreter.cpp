@@ -60,18 +60,25 @@ private:
   LogicalResult runBlocks(tile::KernelOp kernel, unsigned axis);
   LogicalResult runLoop(scf::ForOp loop);
   LogicalResult runReduce(loop::ReduceOp reduce);
-  LogicalResult runAccess(Operation *op, Value memref, ValueRange indices, AffineMap map, Number &element, bool isStore);
-  LogicalResult runBox(Operation *op, llvm::function_ref<LogicalResult(int64_t, Number *)> visit);
-  LogicalResult runBuffer(Operation *op, Value buffer, ValueRange indices, RankedTensorType tile,
-                          llvm::function_ref<LogicalResult(Shared &, int64_t, int64_t)> visit);
+  LogicalResult runAccess(Operation *op, Value memref, ValueRange indices,
+                          AffineMap map, Number &element, bool isStore);
+  LogicalResult
+  runBox(Operation *op,
+         llvm::function_ref<LogicalResult(int64_t, Number *)> visit);
+  LogicalResult runBuffer(
+      Operation *op, Value buffer, ValueRange indices, RankedTensorType tile,
+      llvm::function_ref<LogicalResult(Shared &, int64_t, int64_t)> visit);
   LogicalResult runTile(Operation *op);
   LogicalResult runShared(Operation *op);
   LogicalResult runPlan(Operation *op);
   LogicalResult runElementwise(Operation *op);
-  LogicalResult write(Operation *op, Shared &shared, int64_t i, Number number, Shared::State state);
+  LogicalResult write(Operation *op, Shared &shared, int64_t i, Number number,
+                      Shared::State state);
   LogicalResult read(Operation *op, Shared &shared, int64_t i, Number &number);
 
-  int64_t getIndex(Value index) { return numbers.find(index)->second.front().integer; }
+  int64_t getIndex(Value index) {
+    return numbers.find(index)->second.front().integer;
+  }
   void setIndex(Value index, int64_t value) {
     Number number;
     number.integer = value;
@@ -112,7 +119,8 @@ static SmallVector<int64_t> getCoordinates(int64_t i, ArrayRef<int64_t> shape) {
   return coordinates;
 }
 
-static int64_t linearize(ArrayRef<int64_t> coordinates, ArrayRef<int64_t> shape) {
+static int64_t linearize(ArrayRef<int64_t> coordinates,
+                         ArrayRef<int64_t> shape) {
   int64_t i = 0;
   for (auto [coordinate, size] : llvm::zip(coordinates, shape))
     i = i * size + coordinate;
@@ -124,24 +132,28 @@ static int64_t linearize(ArrayRef<int64_t> coordinates, ArrayRef<int64_t> shape)
 //===----------------------------------------------------------------------===//
 
 /// The element at `coordinates`, or null with an error outside of the memref.
-static Number *getElement(Operation *op, const View &view, MemRefType type, ArrayRef<int64_t> coordinates) {
+static Number *getElement(Operation *op, const View &view, MemRefType type,
+                          ArrayRef<int64_t> coordinates) {
   int64_t offset = view.offset;
   for (auto [dim, coordinate] : llvm::enumerate(coordinates)) {
     if (coordinate < 0 || coordinate >= type.getDimSize(dim)) {
-      op->emitError() << "accesses coordinate " << coordinate << " of dimension " << dim << " of " << type;
+      op->emitError() << "accesses coordinate " << coordinate
+                      << " of dimension " << dim << " of " << type;
       return nullptr;
     }
     offset += coordinate * view.strides[dim];
   }
   if (offset >= static_cast<int64_t>(view.elements->size())) {
-    op->emitError() << "accesses element " << offset << " of an array of " << view.elements->size();
+    op->emitError() << "accesses element " << offset << " of an array of "
+                    << view.elements->size();
     return nullptr;
   }
   return &(*view.elements)[offset];
 }
 
-LogicalResult Interpreter::runAccess(Operation *op, Value memref, ValueRange indices, AffineMap map, Number &element,
-                                     bool isStore) {
+LogicalResult Interpreter::runAccess(Operation *op, Value memref,
+                                     ValueRange indices, AffineMap map,
+                                     Number &element, bool isStore) {
   SmallVector<Attribute> operands, results;
   Builder builder(op->getContext());
   for (Value index : indices)
@@ -149,8 +161,11 @@ LogicalResult Interpreter::runAccess(Operation *op, Value memref, ValueRange ind
   if (failed(map.constantFold(operands, results)))
     return op->emitError("has coordinates that can't be computed");
   SmallVector<int64_t> coordinates =
-      llvm::map_to_vector(results, [](Attribute result) { return cast<IntegerAttr>(result).getInt(); });
-  Number *place = getElement(op, views.lookup(memref), cast<MemRefType>(memref.getType()), coordinates);
+      llvm::map_to_vector(results, [](Attribute result) {
+        return cast<IntegerAttr>(result).getInt();
+      });
+  Number *place = getElement(op, views.lookup(memref),
+                             cast<MemRefType>(memref.getType()), coordinates);
   if (!place)
     return failure();
   (isStore ? *place : element) = isStore ? element : *place;
@@ -159,18 +174,23 @@ LogicalResult Interpreter::runAccess(Operation *op, Value memref, ValueRange ind
 
 /// Visits the elements of a box in row-major order of the tile, with null for
 /// those that are masked.
-LogicalResult Interpreter::runBox(Operation *op, llvm::function_ref<LogicalResult(int64_t, Number *)> visit) {
+LogicalResult Interpreter::runBox(
+    Operation *op, llvm::function_ref<LogicalResult(int64_t, Number *)> visit) {
   tile::BoxAccess box = *tile::BoxAccess::get(op);
   View view = views.lookup(box.memref);
-  SmallVector<int64_t> corner = llvm::map_to_vector(box.indices, [&](Value index) { return getIndex(index); });
+  SmallVector<int64_t> corner = llvm::map_to_vector(
+      box.indices, [&](Value index) { return getIndex(index); });
   for (int64_t i = 0, size = box.getNumElements(); i < size; ++i) {
     SmallVector<int64_t> coordinates(corner);
     bool isMasked = false;
     for (auto [t, c] : llvm::enumerate(getCoordinates(i, box.shape))) {
       coordinates[box.dims[t]] += box.steps[t] * c;
-      isMasked |= !box.bounds.empty() && coordinates[box.dims[t]] >= box.bounds[t];
+      isMasked |=
+          !box.bounds.empty() && coordinates[box.dims[t]] >= box.bounds[t];
     }
-    Number *element = isMasked ? nullptr : getElement(op, view, box.getMemRefType(), coordinates);
+    Number *element =
+        isMasked ? nullptr
+                 : getElement(op, view, box.getMemRefType(), coordinates);
     if ((!isMasked && !element) || failed(visit(i, element)))
       return failure();
   }
@@ -181,24 +201,30 @@ LogicalResult Interpreter::runBox(Operation *op, llvm::function_ref<LogicalResul
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-LogicalResult Interpreter::write(Operation *op, Shared &shared, int64_t i, Number number, Shared::State state) {
+LogicalResult Interpreter::write(Operation *op, Shared &shared, int64_t i,
+                                 Number number, Shared::State state) {
   if (shared.isRead)
-    return op->emitError("writes a buffer that threads may still read; a barrier is missing");
+    return op->emitError(
+        "writes a buffer that threads may still read; a barrier is missing");
   if (shared.states[i] == Shared::State::InFlight)
-    return op->emitError("writes an element that an asynchronous copy is about to write");
+    return op->emitError(
+        "writes an element that an asynchronous copy is about to write");
   shared.elements[i] = number;
   shared.states[i] = state;
   return success();
 }
 
-LogicalResult Interpreter::read(Operation *op, Shared &shared, int64_t i, Number &number) {
+LogicalResult Interpreter::read(Operation *op, Shared &shared, int64_t i,
+                                Number &number) {
   switch (shared.states[i]) {
   case Shared::State::Empty:
     return op->emitError("reads an element of a buffer that was not written");
   case Shared::State::InFlight:
-    return op->emitError("reads an element that an asynchronous copy brings before it is awaited");
+    return op->emitError("reads an element that an asynchronous copy brings "
+                         "before it is awaited");
   case Shared::State::Written:
-    return op->emitError("reads an element that another thread may have written; a barrier is missing");
+    return op->emitError("reads an element that another thread may have "
+                         "written; a barrier is missing");
   case Shared::State::Visible:
     break;
   }
@@ -208,8 +234,9 @@ LogicalResult Interpreter::read(Operation *op, Shared &shared, int64_t i, Number
 }
 
 /// Visits the elements of a tile, by number, and their places in the buffer.
-LogicalResult Interpreter::runBuffer(Operation *op, Value buffer, ValueRange indices, RankedTensorType tile,
-                                     llvm::function_ref<LogicalResult(Shared &, int64_t, int64_t)> visit) {
+LogicalResult Interpreter::runBuffer(
+    Operation *op, Value buffer, ValueRange indices, RankedTensorType tile,
+    llvm::function_ref<LogicalResult(Shared &, int64_t, int64_t)> visit) {
   ArrayRef<int64_t> shape = cast<tile::BufferType>(buffer.getType()).getShape();
   Shared &shared = *buffers.lookup(buffer);
   for (int64_t i = 0, size = tile.getNumElements(); i < size; ++i) {
@@ -217,8 +244,9 @@ LogicalResult Interpreter::runBuffer(Operation *op, Value buffer, ValueRange ind
     for (auto [dim, index] : llvm::enumerate(indices)) {
       coordinates[dim] += getIndex(index);
       if (coordinates[dim] < 0 || coordinates[dim] >= shape[dim])
-        return op->emitError() << "accesses coordinate " << coordinates[dim] << " of dimension " << dim << " of "
-                               << buffer.getType();
+        return op->emitError()
+               << "accesses coordinate " << coordinates[dim] << " of dimension "
+               << dim << " of " << buffer.getType();
     }
     if (failed(visit(shared, i, linearize(coordinates, shape))))
       return failure();
@@ -245,10 +273,13 @@ LogicalResult Interpreter::runShared(Operation *op) {
   };
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tile::AllocOp alloc) {
-        buffers[alloc.getResult()] = std::make_shared<Shared>(getSize(alloc.getType().getShape()));
+        buffers[alloc.getResult()] =
+            std::make_shared<Shared>(getSize(alloc.getType().getShape()));
         return success();
       })
-      .Case([&](tile::CopyOp copy) { return copyTo(copy, Shared::State::Written); })
+      .Case([&](tile::CopyOp copy) {
+        return copyTo(copy, Shared::State::Written);
+      })
       .Case([&](tile::AsyncCopyOp copy) {
         buffers[copy.getToken()] = buffers.lookup(copy.getBuffer());
         return copyTo(copy, Shared::State::InFlight);
@@ -271,21 +302,26 @@ LogicalResult Interpreter::runShared(Operation *op) {
       })
       .Case([&](tile::ReadOp readOp) {
         Numbers result(readOp.getType().getNumElements());
-        LogicalResult done = runBuffer(op, readOp.getBuffer(), readOp.getIndices(), readOp.getType(),
-                                       [&](Shared &shared, int64_t i, int64_t place) {
-                                         return read(op, shared, place, result[i]);
-                                       });
+        LogicalResult done = runBuffer(
+            op, readOp.getBuffer(), readOp.getIndices(), readOp.getType(),
+            [&](Shared &shared, int64_t i, int64_t place) {
+              return read(op, shared, place, result[i]);
+            });
         numbers[readOp.getResult()] = std::move(result);
         return done;
       })
       .Case([&](tile::WriteOp writeOp) {
         const Numbers &value = numbers.find(writeOp.getValue())->second;
-        return runBuffer(op, writeOp.getBuffer(), writeOp.getIndices(), writeOp.getValue().getType(),
+        return runBuffer(op, writeOp.getBuffer(), writeOp.getIndices(),
+                         writeOp.getValue().getType(),
                          [&](Shared &shared, int64_t i, int64_t place) {
-                           return write(op, shared, place, value[i], Shared::State::Written);
+                           return write(op, shared, place, value[i],
+                                        Shared::State::Written);
                          });
       })
-      .Default([](Operation *op) { return op->emitError("is unknown to the interpreter"); });
+      .Default([](Operation *op) {
+        return op->emitError("is unknown to the interpreter");
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,11 +330,13 @@ LogicalResult Interpreter::runShared(Operation *op) {
 
 /// Folds `input`, a tile of `type`, along `axis`, in ascending order from the
 /// identity.
-static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis, Monoid kind) {
+static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis,
+                    Monoid kind) {
   ArrayRef<int64_t> shape = type.getShape();
   ScalarFunction combine = getScalarFunction(kind, type.getElementType());
   Number identity = getNumber(getIdentity(kind, type.getElementType()));
-  int64_t inner = getSize(shape.drop_front(axis + 1)), length = shape[axis], outer = getSize(shape.take_front(axis));
+  int64_t inner = getSize(shape.drop_front(axis + 1)), length = shape[axis],
+          outer = getSize(shape.take_front(axis));
   Numbers result;
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
@@ -315,7 +353,8 @@ static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis, M
 LogicalResult Interpreter::runTile(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tile::LoadOp load) {
-        Numbers result(load.getType().getNumElements(), getZero(load.getType().getElementType()));
+        Numbers result(load.getType().getNumElements(),
+                       getZero(load.getType().getElementType()));
         LogicalResult done = runBox(op, [&](int64_t i, Number *element) {
           if (element)
             result[i] = *element;
@@ -333,8 +372,10 @@ LogicalResult Interpreter::runTile(Operation *op) {
         });
       })
       .Case([&](tile::ReduceOp reduce) {
-        for (auto [kind, input, result] : llvm::zip(reduce.getMonoids(), reduce.getInputs(), reduce.getResults()))
-          numbers[result] = fold(numbers.find(input)->second, cast<RankedTensorType>(input.getType()),
+        for (auto [kind, input, result] : llvm::zip(
+                 reduce.getMonoids(), reduce.getInputs(), reduce.getResults()))
+          numbers[result] = fold(numbers.find(input)->second,
+                                 cast<RankedTensorType>(input.getType()),
                                  reduce.getAxis(), kind);
         return success();
       })
@@ -346,14 +387,16 @@ LogicalResult Interpreter::runTile(Operation *op) {
           SmallVector<int64_t> coordinates = getCoordinates(i, shape), kept;
           for (int64_t dim : broadcast.getDims())
             kept.push_back(coordinates[dim]);
-          result.push_back(input[linearize(kept, broadcast.getInput().getType().getShape())]);
+          result.push_back(input[linearize(
+              kept, broadcast.getInput().getType().getShape())]);
         }
         numbers[broadcast.getResult()] = std::move(result);
         return success();
       })
       .Case([&](tile::SplatOp splat) {
         Number scalar = numbers.find(splat.getInput())->second.front();
-        numbers[splat.getResult()] = Numbers(splat.getType().getNumElements(), scalar);
+        numbers[splat.getResult()] =
+            Numbers(splat.getType().getNumElements(), scalar);
         return success();
       })
       .Case([&](tile::InBoundsOp inBounds) {
@@ -362,7 +405,8 @@ LogicalResult Interpreter::runTile(Operation *op) {
         for (auto [i, element] : llvm::enumerate(result)) {
           element.integer = 1;
           for (auto [c, corner, bound] :
-               llvm::zip(getCoordinates(i, shape), inBounds.getCorner(), inBounds.getBounds()))
+               llvm::zip(getCoordinates(i, shape), inBounds.getCorner(),
+                         inBounds.getBounds()))
             element.integer &= getIndex(corner) + c < bound;
         }
         numbers[inBounds.getResult()] = std::move(result);
@@ -410,9 +454,11 @@ LogicalResult Interpreter::runElementwise(Operation *op) {
 }
 
 LogicalResult Interpreter::runLoop(scf::ForOp loop) {
-  int64_t upper = getIndex(loop.getUpperBound()), step = getIndex(loop.getStep());
+  int64_t upper = getIndex(loop.getUpperBound()),
+          step = getIndex(loop.getStep());
   if (step < 1)
-    return loop.emitError() << "has step " << step << ", expected a positive one";
+    return loop.emitError()
+           << "has step " << step << ", expected a positive one";
   auto assign = [&](ValueRange from, ValueRange to) {
     std::vector<Numbers> values;
     for (Value value : from)
@@ -435,7 +481,8 @@ LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
   SmallVector<Monoid> kinds = reduce.getMonoids();
   SmallVector<Numbers> results;
   for (auto [kind, result] : llvm::zip(kinds, reduce.getResults())) {
-    Number identity = getNumber(getIdentity(kind, getElementTypeOrSelf(result.getType())));
+    Number identity =
+        getNumber(getIdentity(kind, getElementTypeOrSelf(result.getType())));
     results.emplace_back(getSize(getShape(result.getType())), identity);
   }
   for (int64_t k = 0, extent = reduce.getExtent(); k < extent; ++k) {
@@ -443,8 +490,10 @@ LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
     if (failed(run(*reduce.getBody())))
       return failure();
     for (auto [kind, value, result] :
-         llvm::zip(kinds, reduce.getBody()->getTerminator()->getOperands(), results)) {
-      ScalarFunction combine = getScalarFunction(kind, getElementTypeOrSelf(value.getType()));
+         llvm::zip(kinds, reduce.getBody()->getTerminator()->getOperands(),
+                   results)) {
+      ScalarFunction combine =
+          getScalarFunction(kind, getElementTypeOrSelf(value.getType()));
       const Numbers &numbersOfValue = numbers.find(value)->second;
       for (auto [i, element] : llvm::enumerate(result)) {
         Number operands[2] = {element, numbersOfValue[i]};
@@ -459,7 +508,8 @@ LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
 
 LogicalResult Interpreter::run(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<scf::YieldOp, loop::YieldOp, func::ReturnOp>([](auto) { return success(); })
+      .Case<scf::YieldOp, loop::YieldOp, func::ReturnOp>(
+          [](auto) { return success(); })
       .Case([&](arith::ConstantOp constant) {
         numbers[constant.getResult()] = getConstant(constant.getValue());
         return success();
@@ -476,13 +526,15 @@ LogicalResult Interpreter::run(Operation *op) {
       })
       .Case([&](loop::LoadOp load) {
         Number element;
-        LogicalResult done = runAccess(op, load.getMemref(), load.getIndices(), load.getMap(), element, false);
+        LogicalResult done = runAccess(op, load.getMemref(), load.getIndices(),
+                                       load.getMap(), element, false);
         numbers[load.getResult()] = {element};
         return done;
       })
       .Case([&](loop::StoreOp store) {
         Number element = numbers.find(store.getValue())->second.front();
-        return runAccess(op, store.getMemref(), store.getIndices(), store.getMap(), element, true);
+        return runAccess(op, store.getMemref(), store.getIndices(),
+                         store.getMap(), element, true);
       })
       .Default([&](Operation *op) {
         if (isa<tile::TileDialect>(op->getDialect()))
@@ -534,25 +586,33 @@ LogicalResult Interpreter::runPlan(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](memref::AllocOp alloc) {
         allocations.push_back(std::make_unique<HostArray>(alloc.getType()));
-        views[alloc.getResult()] = View(allocations.back()->elements, alloc.getType());
+        views[alloc.getResult()] =
+            View(allocations.back()->elements, alloc.getType());
         return success();
       })
-      .Case<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp, memref::ReinterpretCastOp,
-            memref::SubViewOp>([&](auto view) {
+      .Case<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
+            memref::ReinterpretCastOp, memref::SubViewOp>([&](auto view) {
         // Strides and offset of a static view are in its type.
         View source = views.lookup(view->getOperand(0));
-        views[view->getResult(0)] = View(*source.elements, cast<MemRefType>(view->getResult(0).getType()));
+        views[view->getResult(0)] = View(
+            *source.elements, cast<MemRefType>(view->getResult(0).getType()));
         return success();
       })
       .Case([&](loop::LaunchOp launch) -> LogicalResult {
-        Operation *kernel = SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr());
+        Operation *kernel = SymbolTable::lookupNearestSymbolFrom(
+            launch, launch.getKernelAttr());
         if (!kernel)
-          return launch.emitError() << "launches " << launch.getKernelAttr() << ", which is not there";
+          return launch.emitError() << "launches " << launch.getKernelAttr()
+                                    << ", which is not there";
         SmallVector<View> arguments =
-            llvm::map_to_vector(launch.getBuffers(), [&](Value buffer) { return views.lookup(buffer); });
+            llvm::map_to_vector(launch.getBuffers(), [&](Value buffer) {
+              return views.lookup(buffer);
+            });
         return Interpreter().run(kernel, arguments);
       })
-      .Default([](Operation *op) { return op->emitError("is unknown to the interpreter"); });
+      .Default([](Operation *op) {
+        return op->emitError("is unknown to the interpreter");
+      });
 }
 
 LogicalResult Interpreter::run(func::FuncOp plan, ArrayRef<View> arguments) {
@@ -562,20 +622,25 @@ LogicalResult Interpreter::run(func::FuncOp plan, ArrayRef<View> arguments) {
 }
 
 /// Views of `arguments`, if they suit `types`.
-static FailureOr<SmallVector<View>> getViews(Operation *op, TypeRange types, MutableArrayRef<HostArray *> arguments) {
+static FailureOr<SmallVector<View>>
+getViews(Operation *op, TypeRange types,
+         MutableArrayRef<HostArray *> arguments) {
   if (types.size() != arguments.size())
-    return op->emitError() << "takes " << types.size() << " memrefs, got " << arguments.size();
+    return op->emitError() << "takes " << types.size() << " memrefs, got "
+                           << arguments.size();
   SmallVector<View> views;
   for (auto [type, argument] : llvm::zip(types, arguments)) {
     auto memref = cast<MemRefType>(type);
     if (memref.getElementType() != argument->type.getElementType())
-      return op->emitError() << "takes " << memref << ", got " << argument->type;
+      return op->emitError()
+             << "takes " << memref << ", got " << argument->type;
     views.emplace_back(argument->elements, memref);
   }
   return views;
 }
 
-LogicalResult interpretKernel(Operation *kernel, MutableArrayRef<HostArray *> arguments) {
+LogicalResult interpretKernel(Operation *kernel,
+                              MutableArrayRef<HostArray *> arguments) {
   // The axes of a tile.kernel follow its memrefs.
   SmallVector<Type> types;
   for (Type type : kernel->getRegion(0).front().getArgumentTypes())
@@ -585,8 +650,10 @@ LogicalResult interpretKernel(Operation *kernel, MutableArrayRef<HostArray *> ar
   return failed(views) ? failure() : Interpreter().run(kernel, *views);
 }
 
-LogicalResult interpretPlan(func::FuncOp plan, MutableArrayRef<HostArray *> arguments) {
-  FailureOr<SmallVector<View>> views = getViews(plan, plan.getArgumentTypes(), arguments);
+LogicalResult interpretPlan(func::FuncOp plan,
+                            MutableArrayRef<HostArray *> arguments) {
+  FailureOr<SmallVector<View>> views =
+      getViews(plan, plan.getArgumentTypes(), arguments);
   return failed(views) ? failure() : Interpreter().run(plan, *views);
 }
 

@@ -34,7 +34,8 @@ using Real2 = double (*)(double, double);
 static Real1 getReal1(Operation *op) {
   return TypeSwitch<Operation *, Real1>(op)
       .Case([](arith::NegFOp) { return [](double x) { return -x; }; })
-      .Case<arith::ExtFOp, arith::TruncFOp>([](auto) { return [](double x) { return x; }; })
+      .Case<arith::ExtFOp, arith::TruncFOp>(
+          [](auto) { return [](double x) { return x; }; })
       .Case([](math::AbsFOp) { return [](double x) { return std::fabs(x); }; })
       .Case([](math::AtanOp) { return [](double x) { return std::atan(x); }; })
       .Case([](math::CeilOp) { return [](double x) { return std::ceil(x); }; })
@@ -42,43 +43,76 @@ static Real1 getReal1(Operation *op) {
       .Case([](math::ErfOp) { return [](double x) { return std::erf(x); }; })
       .Case([](math::ExpOp) { return [](double x) { return std::exp(x); }; })
       .Case([](math::Exp2Op) { return [](double x) { return std::exp2(x); }; })
-      .Case([](math::ExpM1Op) { return [](double x) { return std::expm1(x); }; })
-      .Case([](math::FloorOp) { return [](double x) { return std::floor(x); }; })
+      .Case(
+          [](math::ExpM1Op) { return [](double x) { return std::expm1(x); }; })
+      .Case(
+          [](math::FloorOp) { return [](double x) { return std::floor(x); }; })
       .Case([](math::LogOp) { return [](double x) { return std::log(x); }; })
       .Case([](math::Log2Op) { return [](double x) { return std::log2(x); }; })
-      .Case([](math::Log10Op) { return [](double x) { return std::log10(x); }; })
-      .Case([](math::Log1pOp) { return [](double x) { return std::log1p(x); }; })
-      .Case([](math::RoundOp) { return [](double x) { return std::round(x); }; })
-      .Case([](math::RoundEvenOp) { return [](double x) { return std::nearbyint(x); }; })
-      .Case([](math::RsqrtOp) { return [](double x) { return 1.0 / std::sqrt(x); }; })
+      .Case(
+          [](math::Log10Op) { return [](double x) { return std::log10(x); }; })
+      .Case(
+          [](math::Log1pOp) { return [](double x) { return std::log1p(x); }; })
+      .Case(
+          [](math::RoundOp) { return [](double x) { return std::round(x); }; })
+      .Case([](math::RoundEvenOp) {
+        return [](double x) { return std::nearbyint(x); };
+      })
+      .Case([](math::RsqrtOp) {
+        return [](double x) { return 1.0 / std::sqrt(x); };
+      })
       .Case([](math::SinOp) { return [](double x) { return std::sin(x); }; })
       .Case([](math::SqrtOp) { return [](double x) { return std::sqrt(x); }; })
       .Case([](math::TanOp) { return [](double x) { return std::tan(x); }; })
       .Case([](math::TanhOp) { return [](double x) { return std::tanh(x); }; })
-      .Case([](math::TruncOp) { return [](double x) { return std::trunc(x); }; })
+      .Case(
+          [](math::TruncOp) { return [](double x) { return std::trunc(x); }; })
       .Default(Real1(nullptr));
 }
 
 static Real2 getReal2(Operation *op) {
   return TypeSwitch<Operation *, Real2>(op)
-      .Case([](arith::AddFOp) { return [](double x, double y) { return x + y; }; })
-      .Case([](arith::SubFOp) { return [](double x, double y) { return x - y; }; })
-      .Case([](arith::MulFOp) { return [](double x, double y) { return x * y; }; })
-      .Case([](arith::DivFOp) { return [](double x, double y) { return x / y; }; })
-      .Case([](arith::RemFOp) { return [](double x, double y) { return std::fmod(x, y); }; })
+      .Case([](arith::AddFOp) {
+        return [](double x, double y) { return x + y; };
+      })
+      .Case([](arith::SubFOp) {
+        return [](double x, double y) { return x - y; };
+      })
+      .Case([](arith::MulFOp) {
+        return [](double x, double y) { return x * y; };
+      })
+      .Case([](arith::DivFOp) {
+        return [](double x, double y) { return x / y; };
+      })
+      .Case([](arith::RemFOp) {
+        return [](double x, double y) { return std::fmod(x, y); };
+      })
       .Case([](arith::MaximumFOp) { return getMaximum; })
       .Case([](arith::MinimumFOp) { return getMinimum; })
-      .Case([](arith::MaxNumFOp) { return [](double x, double y) { return std::fmax(x, y); }; })
-      .Case([](arith::MinNumFOp) { return [](double x, double y) { return std::fmin(x, y); }; })
-      .Case([](math::Atan2Op) { return [](double x, double y) { return std::atan2(x, y); }; })
-      .Case([](math::CopySignOp) { return [](double x, double y) { return std::copysign(x, y); }; })
-      .Case([](math::PowFOp) { return [](double x, double y) { return std::pow(x, y); }; })
+      .Case([](arith::MaxNumFOp) {
+        return [](double x, double y) { return std::fmax(x, y); };
+      })
+      .Case([](arith::MinNumFOp) {
+        return [](double x, double y) { return std::fmin(x, y); };
+      })
+      .Case([](math::Atan2Op) {
+        return [](double x, double y) { return std::atan2(x, y); };
+      })
+      .Case([](math::CopySignOp) {
+        return [](double x, double y) { return std::copysign(x, y); };
+      })
+      .Case([](math::PowFOp) {
+        return [](double x, double y) { return std::pow(x, y); };
+      })
       .Default(Real2(nullptr));
 }
 
 static bool compare(arith::CmpFPredicate predicate, double a, double b) {
   // The predicate's bits: equal, greater, less, unordered.
-  unsigned relation = std::isnan(a) || std::isnan(b) ? 8 : a < b ? 4 : a > b ? 2 : 1;
+  unsigned relation = std::isnan(a) || std::isnan(b) ? 8
+                      : a < b                        ? 4
+                      : a > b                        ? 2
+                                                     : 1;
   switch (predicate) {
   case arith::CmpFPredicate::AlwaysFalse:
     return false;
@@ -126,34 +160,84 @@ using Unsigned2 = uint64_t (*)(uint64_t, uint64_t);
 static Integer2 getInteger2(Operation *op) {
   // Division by zero has no result; any will do.
   return TypeSwitch<Operation *, Integer2>(op)
-      .Case([](arith::AddIOp) { return [](int64_t x, int64_t y) { return int64_t(uint64_t(x) + uint64_t(y)); }; })
-      .Case([](arith::SubIOp) { return [](int64_t x, int64_t y) { return int64_t(uint64_t(x) - uint64_t(y)); }; })
-      .Case([](arith::MulIOp) { return [](int64_t x, int64_t y) { return int64_t(uint64_t(x) * uint64_t(y)); }; })
-      .Case([](arith::DivSIOp) { return [](int64_t x, int64_t y) { return y == 0 ? 0 : y == -1 ? -x : x / y; }; })
-      .Case([](arith::RemSIOp) { return [](int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }; })
+      .Case([](arith::AddIOp) {
+        return [](int64_t x, int64_t y) {
+          return int64_t(uint64_t(x) + uint64_t(y));
+        };
+      })
+      .Case([](arith::SubIOp) {
+        return [](int64_t x, int64_t y) {
+          return int64_t(uint64_t(x) - uint64_t(y));
+        };
+      })
+      .Case([](arith::MulIOp) {
+        return [](int64_t x, int64_t y) {
+          return int64_t(uint64_t(x) * uint64_t(y));
+        };
+      })
+      .Case([](arith::DivSIOp) {
+        return [](int64_t x, int64_t y) {
+          return y == 0 ? 0 : y == -1 ? -x : x / y;
+        };
+      })
+      .Case([](arith::RemSIOp) {
+        return
+            [](int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; };
+      })
       .Case([](arith::FloorDivSIOp) {
-        return [](int64_t x, int64_t y) { return y == 0 ? 0 : llvm::divideFloorSigned(x, y); };
+        return [](int64_t x, int64_t y) {
+          return y == 0 ? 0 : llvm::divideFloorSigned(x, y);
+        };
       })
       .Case([](arith::CeilDivSIOp) {
-        return [](int64_t x, int64_t y) { return y == 0 ? 0 : llvm::divideCeilSigned(x, y); };
+        return [](int64_t x, int64_t y) {
+          return y == 0 ? 0 : llvm::divideCeilSigned(x, y);
+        };
       })
-      .Case([](arith::AndIOp) { return [](int64_t x, int64_t y) { return x & y; }; })
-      .Case([](arith::OrIOp) { return [](int64_t x, int64_t y) { return x | y; }; })
-      .Case([](arith::XOrIOp) { return [](int64_t x, int64_t y) { return x ^ y; }; })
-      .Case([](arith::ShLIOp) { return [](int64_t x, int64_t y) { return uint64_t(y) > 63 ? 0 : int64_t(uint64_t(x) << y); }; })
-      .Case([](arith::ShRSIOp) { return [](int64_t x, int64_t y) { return x >> std::min<uint64_t>(y, 63); }; })
-      .Case([](arith::MaxSIOp) { return [](int64_t x, int64_t y) { return std::max(x, y); }; })
-      .Case([](arith::MinSIOp) { return [](int64_t x, int64_t y) { return std::min(x, y); }; })
+      .Case([](arith::AndIOp) {
+        return [](int64_t x, int64_t y) { return x & y; };
+      })
+      .Case([](arith::OrIOp) {
+        return [](int64_t x, int64_t y) { return x | y; };
+      })
+      .Case([](arith::XOrIOp) {
+        return [](int64_t x, int64_t y) { return x ^ y; };
+      })
+      .Case([](arith::ShLIOp) {
+        return [](int64_t x, int64_t y) {
+          return uint64_t(y) > 63 ? 0 : int64_t(uint64_t(x) << y);
+        };
+      })
+      .Case([](arith::ShRSIOp) {
+        return
+            [](int64_t x, int64_t y) { return x >> std::min<uint64_t>(y, 63); };
+      })
+      .Case([](arith::MaxSIOp) {
+        return [](int64_t x, int64_t y) { return std::max(x, y); };
+      })
+      .Case([](arith::MinSIOp) {
+        return [](int64_t x, int64_t y) { return std::min(x, y); };
+      })
       .Default(Integer2(nullptr));
 }
 
 static Unsigned2 getUnsigned2(Operation *op) {
   return TypeSwitch<Operation *, Unsigned2>(op)
-      .Case([](arith::DivUIOp) { return [](uint64_t x, uint64_t y) { return y == 0 ? 0 : x / y; }; })
-      .Case([](arith::RemUIOp) { return [](uint64_t x, uint64_t y) { return y == 0 ? 0 : x % y; }; })
-      .Case([](arith::ShRUIOp) { return [](uint64_t x, uint64_t y) { return y > 63 ? 0 : x >> y; }; })
-      .Case([](arith::MaxUIOp) { return [](uint64_t x, uint64_t y) { return std::max(x, y); }; })
-      .Case([](arith::MinUIOp) { return [](uint64_t x, uint64_t y) { return std::min(x, y); }; })
+      .Case([](arith::DivUIOp) {
+        return [](uint64_t x, uint64_t y) { return y == 0 ? 0 : x / y; };
+      })
+      .Case([](arith::RemUIOp) {
+        return [](uint64_t x, uint64_t y) { return y == 0 ? 0 : x % y; };
+      })
+      .Case([](arith::ShRUIOp) {
+        return [](uint64_t x, uint64_t y) { return y > 63 ? 0 : x >> y; };
+      })
+      .Case([](arith::MaxUIOp) {
+        return [](uint64_t x, uint64_t y) { return std::max(x, y); };
+      })
+      .Case([](arith::MinUIOp) {
+        return [](uint64_t x, uint64_t y) { return std::min(x, y); };
+      })
       .Default(Unsigned2(nullptr));
 }
 
@@ -168,7 +252,9 @@ static uint64_t getUnsigned(Number number, unsigned width) {
 }
 
 /// An i1 is signed in signed comparisons and conversions.
-static int64_t getSigned(Number number, unsigned width) { return llvm::SignExtend64(number.integer, width); }
+static int64_t getSigned(Number number, unsigned width) {
+  return llvm::SignExtend64(number.integer, width);
+}
 
 static Number makeReal(double value) { return {value}; }
 static Number makeInteger(int64_t value) {
@@ -177,7 +263,8 @@ static Number makeInteger(int64_t value) {
   return number;
 }
 
-static bool compare(arith::CmpIPredicate predicate, Number a, Number b, unsigned width) {
+static bool compare(arith::CmpIPredicate predicate, Number a, Number b,
+                    unsigned width) {
   int64_t x = getSigned(a, width), y = getSigned(b, width);
   uint64_t ux = getUnsigned(a, width), uy = getUnsigned(b, width);
   switch (predicate) {
@@ -211,7 +298,8 @@ static bool compare(arith::CmpIPredicate predicate, Number a, Number b, unsigned
 
 /// Conversions between kinds of numbers, and operations with odd operands.
 static ScalarFunction getOther(Operation *op) {
-  unsigned width = op->getNumOperands() == 0 ? 0 : getWidth(op->getOperand(0).getType());
+  unsigned width =
+      op->getNumOperands() == 0 ? 0 : getWidth(op->getOperand(0).getType());
   return TypeSwitch<Operation *, ScalarFunction>(op)
       .Case([](arith::CmpFOp compareOp) -> ScalarFunction {
         return [predicate = compareOp.getPredicate()](const Number *x) {
@@ -223,31 +311,44 @@ static ScalarFunction getOther(Operation *op) {
           return makeInteger(compare(predicate, x[0], x[1], width));
         };
       })
-      .Case([](arith::SelectOp) -> ScalarFunction { return [](const Number *x) { return x[0].integer ? x[1] : x[2]; }; })
+      .Case([](arith::SelectOp) -> ScalarFunction {
+        return [](const Number *x) { return x[0].integer ? x[1] : x[2]; };
+      })
       .Case([](math::FmaOp) -> ScalarFunction {
-        return [](const Number *x) { return makeReal(std::fma(x[0].real, x[1].real, x[2].real)); };
+        return [](const Number *x) {
+          return makeReal(std::fma(x[0].real, x[1].real, x[2].real));
+        };
       })
       .Case([](math::AbsIOp) -> ScalarFunction {
-        return [](const Number *x) { return makeInteger(std::abs(x[0].integer)); };
+        return
+            [](const Number *x) { return makeInteger(std::abs(x[0].integer)); };
       })
       .Case<arith::SIToFPOp>([=](auto) -> ScalarFunction {
-        return [=](const Number *x) { return makeReal(getSigned(x[0], width)); };
+        return
+            [=](const Number *x) { return makeReal(getSigned(x[0], width)); };
       })
       .Case<arith::UIToFPOp>([=](auto) -> ScalarFunction {
-        return [=](const Number *x) { return makeReal(getUnsigned(x[0], width)); };
+        return
+            [=](const Number *x) { return makeReal(getUnsigned(x[0], width)); };
       })
       .Case<arith::FPToSIOp, arith::FPToUIOp>([](auto) -> ScalarFunction {
         // Out of range has no result; any will do.
         return [](const Number *x) {
-          return makeInteger(std::fabs(x[0].real) < 9.2e18 ? int64_t(x[0].real) : 0);
+          return makeInteger(std::fabs(x[0].real) < 9.2e18 ? int64_t(x[0].real)
+                                                           : 0);
         };
       })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp>([=](auto) -> ScalarFunction {
-        return [=](const Number *x) { return makeInteger(getUnsigned(x[0], width)); };
+        return [=](const Number *x) {
+          return makeInteger(getUnsigned(x[0], width));
+        };
       })
-      .Case<arith::ExtSIOp, arith::IndexCastOp, arith::TruncIOp>([=](auto) -> ScalarFunction {
-        return [=](const Number *x) { return makeInteger(getSigned(x[0], width)); };
-      })
+      .Case<arith::ExtSIOp, arith::IndexCastOp, arith::TruncIOp>(
+          [=](auto) -> ScalarFunction {
+            return [=](const Number *x) {
+              return makeInteger(getSigned(x[0], width));
+            };
+          })
       .Default(ScalarFunction());
 }
 
@@ -256,15 +357,23 @@ ScalarFunction getScalarFunction(Operation *op) {
     return {};
   Type type = getElementTypeOrSelf(op->getResult(0).getType());
   if (Real1 function = getReal1(op))
-    return [=](const Number *x) { return roundTo(makeReal(function(x[0].real)), type); };
+    return [=](const Number *x) {
+      return roundTo(makeReal(function(x[0].real)), type);
+    };
   if (Real2 function = getReal2(op))
-    return [=](const Number *x) { return roundTo(makeReal(function(x[0].real, x[1].real)), type); };
+    return [=](const Number *x) {
+      return roundTo(makeReal(function(x[0].real, x[1].real)), type);
+    };
   if (Integer2 function = getInteger2(op))
-    return [=](const Number *x) { return roundTo(makeInteger(function(x[0].integer, x[1].integer)), type); };
+    return [=](const Number *x) {
+      return roundTo(makeInteger(function(x[0].integer, x[1].integer)), type);
+    };
   if (Unsigned2 function = getUnsigned2(op)) {
     unsigned width = getWidth(type);
     return [=](const Number *x) {
-      return roundTo(makeInteger(function(getUnsigned(x[0], width), getUnsigned(x[1], width))), type);
+      return roundTo(makeInteger(function(getUnsigned(x[0], width),
+                                          getUnsigned(x[1], width))),
+                     type);
     };
   }
   if (ScalarFunction function = getOther(op))
@@ -275,20 +384,30 @@ ScalarFunction getScalarFunction(Operation *op) {
 ScalarFunction getScalarFunction(Monoid kind, Type type) {
   auto getFunction = [&](Real2 real, Integer2 integer) -> ScalarFunction {
     if (isa<FloatType>(type))
-      return [=](const Number *x) { return roundTo(makeReal(real(x[0].real, x[1].real)), type); };
-    return [=](const Number *x) { return roundTo(makeInteger(integer(x[0].integer, x[1].integer)), type); };
+      return [=](const Number *x) {
+        return roundTo(makeReal(real(x[0].real, x[1].real)), type);
+      };
+    return [=](const Number *x) {
+      return roundTo(makeInteger(integer(x[0].integer, x[1].integer)), type);
+    };
   };
   switch (kind) {
   case Monoid::Add:
     return getFunction([](double x, double y) { return x + y; },
-                       [](int64_t x, int64_t y) { return int64_t(uint64_t(x) + uint64_t(y)); });
+                       [](int64_t x, int64_t y) {
+                         return int64_t(uint64_t(x) + uint64_t(y));
+                       });
   case Monoid::Mul:
     return getFunction([](double x, double y) { return x * y; },
-                       [](int64_t x, int64_t y) { return int64_t(uint64_t(x) * uint64_t(y)); });
+                       [](int64_t x, int64_t y) {
+                         return int64_t(uint64_t(x) * uint64_t(y));
+                       });
   case Monoid::Max:
-    return getFunction(getMaximum, [](int64_t x, int64_t y) { return std::max(x, y); });
+    return getFunction(getMaximum,
+                       [](int64_t x, int64_t y) { return std::max(x, y); });
   case Monoid::Min:
-    return getFunction(getMinimum, [](int64_t x, int64_t y) { return std::min(x, y); });
+    return getFunction(getMinimum,
+                       [](int64_t x, int64_t y) { return std::min(x, y); });
   }
   llvm_unreachable("unknown monoid");
 }
@@ -297,11 +416,13 @@ Number getNumber(Attribute attribute) {
   if (auto real = dyn_cast<FloatAttr>(attribute)) {
     llvm::APFloat value = real.getValue();
     bool losesInfo;
-    value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    value.convert(llvm::APFloat::IEEEdouble(),
+                  llvm::APFloat::rmNearestTiesToEven, &losesInfo);
     return makeReal(value.convertToDouble());
   }
   auto integer = cast<IntegerAttr>(attribute);
-  return roundTo(makeInteger(integer.getValue().getSExtValue()), integer.getType());
+  return roundTo(makeInteger(integer.getValue().getSExtValue()),
+                 integer.getType());
 }
 
 } // namespace deplo

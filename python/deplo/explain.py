@@ -10,6 +10,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+# The order of a compilation; JSON objects come sorted by name.
+_STAGES = ("graph", "tensor", "loop", "tile", "kernel", "llvm", "ptx", "ptxas", "sass")
 # Wide enough that nothing is cut where output isn't a terminal.
 _PLAIN_WIDTH = 200
 
@@ -88,15 +90,33 @@ def explain_text(report: dict[str, Any]) -> str:
         tables.append(table)
     times = report.get("timings_ms", {})
     if times:
-        rows = [(stage, f"{ms:.2f}") for stage, ms in times.items()]
+        stages = sorted(times, key=lambda stage: _STAGES.index(stage) if stage in _STAGES else 99)
+        rows = [(stage, f"{times[stage]:.2f}") for stage in stages]
         tables.append(grid("time to compile", ("stage", "ms"), rows))
     return render(*tables)
 
 
+# Column -> (field, unit; None for a plain number or text).
+_TARGET_COLUMNS = {
+    "target": ("chip", None),
+    "product": ("product", None),
+    "SMs": ("multiprocessors", None),
+    "memory": ("dram_bytes_per_second", "B/s"),
+    "f32": ("f32_flops_per_second", "FLOP/s"),
+    "L2": ("l2_bytes", "B"),
+    "shared memory a block": ("shared_per_block", "B"),
+    "registers an SM": ("registers_per_multiprocessor", None),
+    "warps an SM": ("warps_per_multiprocessor", None),
+}
+
+
 def targets_text(targets: Sequence[dict[str, Any]]) -> str:
-    """A row for each target, a column for each fact that every target has."""
-    if not targets:
-        return "no targets"
-    columns = [key for key in targets[0] if all(key in target for target in targets)]
-    rows = [[_plain(target[key]) for key in columns] for target in targets]
-    return render(grid("targets", [column.replace("_", " ") for column in columns], rows))
+    """A row for each target."""
+    rows = [
+        [
+            _plain(target.get(field)) if unit is None else count(target.get(field), unit)
+            for field, unit in _TARGET_COLUMNS.values()
+        ]
+        for target in targets
+    ]
+    return render(grid("targets", list(_TARGET_COLUMNS), rows))

@@ -32,7 +32,7 @@ def rows(text):
 
 
 def test_every_fact_is_there():
-    text = explain_text({"kernels": [KERNEL], "timings_ms": {"tile": 1.5}})
+    text = explain_text({"kernels": [KERNEL], "timings_ms": {"ptx": 9.0, "tile": 1.5}})
     assert "kernel rms_norm_2048" in text
     facts = rows(text)
     assert facts["bytes read"] == "270.3 kB"
@@ -48,6 +48,7 @@ def test_every_fact_is_there():
     assert facts["shared memory a block"] == "32 B"
     assert facts["occupancy"] == "100%"
     assert facts["tile"] == "1.50"
+    assert list(facts).index("tile") < list(facts).index("ptx")
 
 
 def test_unknown_facts_are_dashes():
@@ -80,9 +81,21 @@ def test_counts(value, text):
     assert count(value, "B") == text
 
 
-def test_targets_show_the_columns_that_all_have():
-    text = targets_text([{"chip": "sm_90a", "sms": 132}, {"chip": "sm_80", "sms": 108, "x": 1}])
-    lines = text.splitlines()
-    assert "| chip" in lines[2] and "sms" in lines[2] and "x" not in lines[2].split("|")
-    assert "132" in text and "sm_80" in text
-    assert targets_text([]) == "no targets"
+def test_targets():
+    target = {
+        "chip": "sm_90a",
+        "product": "H200 SXM",
+        "multiprocessors": 132,
+        "dram_bytes_per_second": 4800000000000,
+        "f32_flops_per_second": 67000000000000,
+        "l2_bytes": 52428800,
+        "shared_per_block": 232448,
+        "registers_per_multiprocessor": 65536,
+        "warps_per_multiprocessor": 64,
+    }
+    lines = targets_text([target, {"chip": "sm_80"}]).splitlines()
+    assert [cell.strip() for cell in lines[4].split("|")][1:-1] == [
+        *("sm_90a", "H200 SXM", "132", "4.8 TB/s", "67 TFLOP/s", "52.43 MB", "232.4 kB"),
+        *("65536", "64"),
+    ]
+    assert "sm_80" in lines[5] and "132" not in lines[5]

@@ -36,9 +36,9 @@ ScheduleFacts rmsNorm(int64_t rows, int64_t columns, int64_t bytes) {
   facts.accesses = {{bytes, false, {columns, 1}, alignment},
                     {bytes, false, {0, 1}, 16 / bytes},
                     {bytes, true, {columns, 1}, alignment}};
-  facts.liveTiles = 2;
   facts.dependentReductions = 1;
-  facts.instructions = 5;
+  facts.passes = 2;
+  facts.instructions = 7;
   return facts;
 }
 
@@ -65,18 +65,151 @@ ScheduleChoice choose(const ScheduleFacts &facts, const SchedulePins &pins = {},
   return choice.value_or(ScheduleChoice());
 }
 
-TEST(ScheduleModel, PRINT) {
-  auto p = [](const char *n, const ScheduleChoice &c) {
-    printf("%-22s %s | unroll %ld regs %ld bpsm %ld waves %.2f ns %.0f\n", n, c.reason.c_str(), c.unroll, c.registersPerThread, c.blocksPerMultiprocessor, c.waves, c.nanoseconds);
-  };
-  for (long n : {1L, 7L, 1000L, 180224L, 720896L, 11272192L, 268435456L}) for (int b : {2,4}) for (int l : {1,2}) p(("pw " + std::to_string(n)+" "+std::to_string(b)+" "+std::to_string(l)).c_str(), choose(pointwise(n,b,l)));
-  for (long r : {1L, 32L, 128L, 512L, 8192L, 65536L}) for (long c : {32L, 100L, 128L, 512L, 896L, 2048L, 3584L, 4096L, 8192L, 16384L, 32768L, 50257L, 131072L}) for (int b : {2,4}) p(("rms " + std::to_string(r)+"x"+std::to_string(c)+" "+std::to_string(b)).c_str(), choose(rmsNorm(r,c,b)));
-  p("sum 16384x16384", choose(sum(16384,16384,16384,1)));
-  p("sum 1x2^28", choose(sum(1,1<<28,1<<28,1)));
-  p("col 16384x16384", choose(sum(16384,16384,1,16384)));
-  p("col 4096x2048", choose(sum(2048,4096,1,2048)));
-  p("col 32x32", choose(sum(32,32,1,32)));
-  p("col 1000000x3", choose(sum(3,1000000,1,3)));
-  p("col 128x1000000", choose(sum(1000000,128,1,1000000)));
+int64_t product(const std::vector<int64_t> &sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
 }
+
+TEST(ScheduleModel, RowsFillThreadsWithSeveralWideAccesses) {
+  ScheduleChoice row = choose(rmsNorm(32, 2048, 4));
+  EXPECT_EQ(row.block, std::vector<int64_t>{1});
+  EXPECT_EQ(row.warps, 8);
+  EXPECT_EQ(row.elementsPerThread, 8);
+  EXPECT_EQ(row.vector, 4);
+  EXPECT_EQ(row.chunk, 0);
+  EXPECT_EQ(row.blocks, 32);
+
+  ScheduleChoice longer = choose(rmsNorm(8192, 8192, 4));
+  EXPECT_EQ(longer.block, std::vector<int64_t>{1});
+  EXPECT_EQ(longer.warps * longer.elementsPerThread * 32, 8192);
+  EXPECT_GE(longer.elementsPerThread, 8);
+  EXPECT_EQ(longer.chunk, 0);
+}
+
+TEST(ScheduleModel, ShortRowsShareBlocks) {
+  ScheduleChoice choice = choose(rmsNorm(65536, 32, 4));
+  EXPECT_GE(choice.block[0], 8);
+  EXPECT_EQ(choice.vector, 4);
+  EXPECT_GE(choice.blocks, h200().multiprocessors);
+}
+
+TEST(ScheduleModel, HalfPrecisionMovesEightElements) {
+  EXPECT_EQ(choose(rmsNorm(512, 4096, 2)).vector, 8);
+  EXPECT_EQ(choose(pointwise(1 << 24, 2, 2)).vector, 8);
+}
+
+TEST(ScheduleModel, UnalignedRowsCoalesceSingleElements) {
+  EXPECT_EQ(choose(rmsNorm(512, 4097, 4)).vector, 1);
+  EXPECT_EQ(choose(rmsNorm(512, 4098, 4)).vector, 2);
+}
+
+TEST(ScheduleModel, RowsBeyondRegistersAreChunked) {
+  // 32 elements in each of 1024 threads are the most.
+  EXPECT_EQ(choose(rmsNorm(2048, 32768, 4)).chunk, 0);
+  ScheduleChoice choice = choose(rmsNorm(2048, 65536, 4));
+  EXPECT_GT(choice.chunk, 0);
+  EXPECT_LE(choice.registersPerThread * choice.warps * 32,
+            h200().registersPerMultiprocessor);
+}
+
+TEST(ScheduleModel, SmallProblemsSpreadOverTheDevice) {
+  ScheduleChoice choice = choose(pointwise(32 * 5632, 4, 2));
+  EXPECT_GE(choice.blocks, 2 * h200().multiprocessors);
+  EXPECT_EQ(choice.vector, 4);
+}
+
+TEST(ScheduleModel, BlocksAreLargeEnoughToBeStartedInTime) {
+  // One block starts in a cycle: blocks of one warp would take longer to start
+  // than their data to arrive.
+  ScheduleChoice choice = choose(pointwise(1 << 28, 4, 1));
+  EXPECT_GE(product(choice.block), 512);
+}
+
+TEST(ScheduleModel, ColumnsTakeRunsOfMemory) {
+  ScheduleChoice choice = choose(sum(16384, 16384, 1, 16384));
+  EXPECT_GE(choice.block[0] * 4, 128);
+  EXPECT_GE(choice.blocks, h200().multiprocessors);
+}
+
+TEST(ScheduleModel, TranspositionsTakeRunsOfBothSides) {
+  ScheduleFacts facts;
+  facts.axes = {8192, 8192};
+  facts.accesses = {{4, false, {1, 8192}, 4}, {4, true, {8192, 1}, 4}};
+  ScheduleChoice choice = choose(facts);
+  EXPECT_GE(choice.block[0] * 4, 64);
+  EXPECT_GE(choice.block[1] * 4, 64);
+}
+
+TEST(ScheduleModel, PinnedFieldsStay) {
+  SchedulePins pins;
+  pins.warps = 2;
+  ScheduleChoice two = choose(rmsNorm(32, 2048, 4), pins);
+  EXPECT_EQ(two.warps, 2);
+  EXPECT_EQ(two.elementsPerThread, 32);
+
+  pins = {};
+  pins.block = {4};
+  pins.chunk = 256;
+  ScheduleChoice chunked = choose(rmsNorm(32, 2048, 4), pins);
+  EXPECT_EQ(chunked.block, std::vector<int64_t>{4});
+  EXPECT_EQ(chunked.chunk, 256);
+}
+
+TEST(ScheduleModel, PinsThatDontFitAreRefusedWithAReason) {
+  std::string error;
+  SchedulePins pins;
+  pins.block = {1, 1};
+  EXPECT_FALSE(chooseSchedule(rmsNorm(32, 2048, 4), h200(), pins, error));
+  EXPECT_EQ(error, "block has 2 sizes, and the kernel has 1 parallel axis");
+
+  pins = {};
+  pins.warps = 64;
+  EXPECT_FALSE(chooseSchedule(rmsNorm(32, 2048, 4), h200(), pins, error));
+  EXPECT_EQ(error, "64 warps are 2048 threads, and sm_90a runs at most 1024 in "
+                   "a block; use fewer warps");
+
+  pins = {};
+  pins.block = {64};
+  pins.warps = 1;
+  pins.chunk = 0;
+  EXPECT_FALSE(chooseSchedule(rmsNorm(64, 512, 4), h200(), pins, error));
+  EXPECT_NE(error.find("use more warps"), std::string::npos);
+}
+
+TEST(ScheduleModel, FiguresCountBytesOnce) {
+  ScheduleChoice choice = choose(rmsNorm(32, 2048, 4));
+  EXPECT_EQ(choice.bytesRead, (32 * 2048 + 2048) * 4);
+  EXPECT_EQ(choice.bytesWritten, 32 * 2048 * 4);
+  EXPECT_EQ(choice.reason,
+            "1 row of 2048 a block, 8 warps with 8 elements a thread, 4 side "
+            "by side; 32 blocks on 132 multiprocessors");
+}
+
+/// Every size on every target has a schedule that the target can run.
+TEST(ScheduleModel, EverySizeHasASchedule) {
+  auto check = [](const ScheduleFacts &facts, const TargetDescription &target) {
+    ScheduleChoice choice = choose(facts, {}, target);
+    EXPECT_EQ(choice.block.size(), facts.axes.size());
+    EXPECT_LE(choice.warps * 32, target.threadsPerBlock);
+    EXPECT_LE(choice.registersPerThread, target.registersPerThread);
+    EXPECT_LE(choice.registersPerThread * choice.warps * 32,
+              target.registersPerMultiprocessor);
+    EXPECT_GE(choice.blocks, 1);
+  };
+  const int64_t sizes[] = {0,   1,    2,    3,    31,    33,     97,
+                           127, 1000, 1009, 4096, 50257, 1000003};
+  for (const TargetDescription &target : getTargets())
+    for (int64_t rows : sizes) {
+      check(pointwise(rows, 4, 2), target);
+      check(pointwise(rows, 1, 1), target);
+      for (int64_t columns : sizes) {
+        check(rmsNorm(rows, columns, 2), target);
+        check(sum(rows, columns, columns, 1), target);
+        check(sum(rows, columns, 1, rows), target);
+      }
+    }
+}
+
 } // namespace

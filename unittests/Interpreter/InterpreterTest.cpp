@@ -38,14 +38,17 @@ TEST(Interpreter, LoopKernelComputesRMSNorm) {
       }
     })mlir");
   ASSERT_TRUE(module);
-  std::vector<HostArray> arrays = interpretOnRandom(session, getKernel(*module), 1);
+  std::vector<HostArray> arrays =
+      interpretOnRandom(session, getKernel(*module), 1);
   for (int i = 0; i < 3; ++i) {
     double sum = 0;
     for (int k = 0; k < 7; ++k)
       sum += arrays[0].getReal(i * 7 + k) * arrays[0].getReal(i * 7 + k);
     double r = 1 / std::sqrt(sum / 7 + 1e-6);
     for (int j = 0; j < 7; ++j)
-      EXPECT_NEAR(arrays[2].getReal(i * 7 + j), arrays[0].getReal(i * 7 + j) * r * arrays[1].getReal(j), 1e-6);
+      EXPECT_NEAR(arrays[2].getReal(i * 7 + j),
+                  arrays[0].getReal(i * 7 + j) * r * arrays[1].getReal(j),
+                  1e-6);
   }
 }
 
@@ -66,7 +69,8 @@ TEST(Interpreter, EachOperationRounds) {
       loop.store %sum, %i[0] : memref<1xi8>
     })mlir");
   ASSERT_TRUE(module);
-  std::vector<HostArray> arrays = interpretOnRandom(session, getKernel(*module), 1);
+  std::vector<HostArray> arrays =
+      interpretOnRandom(session, getKernel(*module), 1);
   EXPECT_EQ(arrays[0].getReal(0), asFloat(0.333333343f * 3.0f));
   EXPECT_EQ(arrays[1].getReal(0), 0.333251953125);
   EXPECT_EQ(arrays[2].getReal(0), 0.333984375);
@@ -86,7 +90,8 @@ TEST(Interpreter, TileKernelMasksAndFolds) {
       tile.store %m, %y[%i] bounds [3] : tensor<2xf32>, memref<3xf32>
     })mlir");
   ASSERT_TRUE(module);
-  std::vector<HostArray> arrays = interpretOnRandom(session, getKernel(*module), 2);
+  std::vector<HostArray> arrays =
+      interpretOnRandom(session, getKernel(*module), 2);
   for (int i = 0; i < 3; ++i) {
     double most = -INFINITY;
     for (int k = 0; k < 5; ++k)
@@ -106,9 +111,11 @@ TEST(Interpreter, StridedMemrefsAndSteps) {
       tile.store %s, %y[%i] : tensor<4xf32>, memref<4xf32>
     })mlir");
   ASSERT_TRUE(module);
-  std::vector<HostArray> arrays = interpretOnRandom(session, getKernel(*module), 3);
+  std::vector<HostArray> arrays =
+      interpretOnRandom(session, getKernel(*module), 3);
   for (int i = 0; i < 4; ++i)
-    EXPECT_EQ(arrays[2].getReal(i), asFloat(arrays[0].getReal(1 + 4 * i) - arrays[1].getReal(1 + 4 * i)));
+    EXPECT_EQ(arrays[2].getReal(i), asFloat(arrays[0].getReal(1 + 4 * i) -
+                                            arrays[1].getReal(1 + 4 * i)));
 }
 
 TEST(Interpreter, PlanLaunchesKernelsOnTemporariesAndViews) {
@@ -130,7 +137,8 @@ TEST(Interpreter, PlanLaunchesKernelsOnTemporariesAndViews) {
     })mlir");
   ASSERT_TRUE(module);
   auto plan = module->lookupSymbol<func::FuncOp>("main");
-  HostArray x(cast<MemRefType>(plan.getArgumentTypes()[0])), y(cast<MemRefType>(plan.getArgumentTypes()[1]));
+  HostArray x(cast<MemRefType>(plan.getArgumentTypes()[0])),
+      y(cast<MemRefType>(plan.getArgumentTypes()[1]));
   for (int i = 0; i < 6; ++i)
     x.setReal(i, i + 0.5);
   HostArray *arrays[] = {&x, &y};
@@ -158,7 +166,8 @@ std::string getError(StringRef text) {
 }
 
 std::string inKernel(StringRef body) {
-  return ("tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) axes(%i = 4 step 4 grid) warps(1) {\n"
+  return ("tile.kernel @k(%x: memref<4xf32>, %y: memref<4xf32>) axes(%i = 4 "
+          "step 4 grid) warps(1) {\n"
           "%c0 = arith.constant 0 : index\n"
           "%c1 = arith.constant 1 : index\n"
           "%b = tile.alloc : !tile.buffer<4xf32, #tile.shared<>>\n" +
@@ -166,37 +175,51 @@ std::string inKernel(StringRef body) {
       .str();
 }
 
-constexpr StringLiteral copy = "tile.copy %x[%i] to %b : memref<4xf32>, !tile.buffer<4xf32, #tile.shared<>>\n";
-constexpr StringLiteral readAll = "%a = tile.read %b[%c0] : !tile.buffer<4xf32, #tile.shared<>> -> tensor<4xf32>\n";
+constexpr StringLiteral copy = "tile.copy %x[%i] to %b : memref<4xf32>, "
+                               "!tile.buffer<4xf32, #tile.shared<>>\n";
+constexpr StringLiteral readAll =
+    "%a = tile.read %b[%c0] : !tile.buffer<4xf32, #tile.shared<>> -> "
+    "tensor<4xf32>\n";
 
 TEST(Interpreter, FindsMissingBarriers) {
-  EXPECT_EQ(getError(inKernel(readAll)), "reads an element of a buffer that was not written\n");
+  EXPECT_EQ(getError(inKernel(readAll)),
+            "reads an element of a buffer that was not written\n");
   EXPECT_EQ(getError(inKernel((copy + readAll).str())),
-            "reads an element that another thread may have written; a barrier is missing\n");
-  EXPECT_EQ(getError(inKernel((copy + "tile.barrier\n" + readAll + copy).str())),
-            "writes a buffer that threads may still read; a barrier is missing\n");
+            "reads an element that another thread may have written; a barrier "
+            "is missing\n");
+  EXPECT_EQ(
+      getError(inKernel((copy + "tile.barrier\n" + readAll + copy).str())),
+      "writes a buffer that threads may still read; a barrier is missing\n");
 }
 
 TEST(Interpreter, FindsCopiesThatAreNotAwaited) {
-  std::string async =
-      "%t = tile.async_copy %x[%i] to %b : memref<4xf32>, !tile.buffer<4xf32, #tile.shared<>>\n";
-  EXPECT_EQ(getError(inKernel(async + "tile.barrier\n" + readAll.str() + "tile.await %t\n")),
-            "reads an element that an asynchronous copy brings before it is awaited\n");
+  std::string async = "%t = tile.async_copy %x[%i] to %b : memref<4xf32>, "
+                      "!tile.buffer<4xf32, #tile.shared<>>\n";
+  EXPECT_EQ(getError(inKernel(async + "tile.barrier\n" + readAll.str() +
+                              "tile.await %t\n")),
+            "reads an element that an asynchronous copy brings before it is "
+            "awaited\n");
   EXPECT_EQ(getError(inKernel(async + "tile.await %t\n" + readAll.str())),
-            "reads an element that another thread may have written; a barrier is missing\n");
+            "reads an element that another thread may have written; a barrier "
+            "is missing\n");
 }
 
 TEST(Interpreter, FindsAccessesOutside) {
-  EXPECT_EQ(getError(inKernel("%a = tile.load %x[%c1] : memref<4xf32> -> tensor<4xf32>\n")),
-            "accesses coordinate 4 of dimension 0 of 'memref<4xf32>'\n");
   EXPECT_EQ(getError(inKernel(
-                (copy + "tile.barrier\n%a = tile.read %b[%c1] : !tile.buffer<4xf32, #tile.shared<>> -> tensor<4xf32>\n")
-                    .str())),
-            "accesses coordinate 4 of dimension 0 of '!tile.buffer<4xf32, #tile.shared<>>'\n");
+                "%a = tile.load %x[%c1] : memref<4xf32> -> tensor<4xf32>\n")),
+            "accesses coordinate 4 of dimension 0 of 'memref<4xf32>'\n");
+  EXPECT_EQ(
+      getError(inKernel(
+          (copy + "tile.barrier\n%a = tile.read %b[%c1] : !tile.buffer<4xf32, "
+                  "#tile.shared<>> -> tensor<4xf32>\n")
+              .str())),
+      "accesses coordinate 4 of dimension 0 of '!tile.buffer<4xf32, "
+      "#tile.shared<>>'\n");
 }
 
 TEST(Interpreter, FindsUnknownOperations) {
-  EXPECT_EQ(getError(inKernel("%z = arith.constant 1 : i32\n%a = math.ctpop %z : i32\n")),
+  EXPECT_EQ(getError(inKernel(
+                "%z = arith.constant 1 : i32\n%a = math.ctpop %z : i32\n")),
             "is unknown to the interpreter\n");
 }
 

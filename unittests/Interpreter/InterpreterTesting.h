@@ -26,16 +26,20 @@ namespace deplo::testing {
 
 /// A context with the dialects of kernels that collects diagnostics.
 struct Session {
-  Session() : handler(&context, [this](mlir::Diagnostic &diagnostic) {
-                llvm::raw_string_ostream(errors) << diagnostic << "\n";
-                return mlir::success();
-              }) {
-    context.loadDialect<loop::LoopDialect, tile::TileDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
-                        mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect>();
+  Session()
+      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
+          llvm::raw_string_ostream(errors) << diagnostic << "\n";
+          return mlir::success();
+        }) {
+    context.loadDialect<loop::LoopDialect, tile::TileDialect,
+                        mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                        mlir::math::MathDialect, mlir::memref::MemRefDialect,
+                        mlir::scf::SCFDialect>();
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
-    mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module) << errors << text.str();
     return module;
   }
@@ -55,7 +59,8 @@ inline mlir::Operation *getKernel(mlir::ModuleOp module) {
 
 /// An array for each memref of `kernel`, with the same random elements for the
 /// same seed.
-inline std::vector<HostArray> makeArguments(mlir::Operation *kernel, unsigned seed) {
+inline std::vector<HostArray> makeArguments(mlir::Operation *kernel,
+                                            unsigned seed) {
   std::mt19937 random(seed);
   std::vector<HostArray> arrays;
   for (mlir::Type type : kernel->getRegion(0).front().getArgumentTypes()) {
@@ -78,7 +83,8 @@ inline std::vector<HostArray> makeArguments(mlir::Operation *kernel, unsigned se
 }
 
 /// The arrays after `kernel` ran on random ones.
-inline std::vector<HostArray> interpretOnRandom(Session &session, mlir::Operation *kernel, unsigned seed) {
+inline std::vector<HostArray>
+interpretOnRandom(Session &session, mlir::Operation *kernel, unsigned seed) {
   std::vector<HostArray> arrays = makeArguments(kernel, seed);
   llvm::SmallVector<HostArray *> pointers;
   for (HostArray &array : arrays)
@@ -88,24 +94,31 @@ inline std::vector<HostArray> interpretOnRandom(Session &session, mlir::Operatio
 }
 
 /// Compares bit for bit, or within `tolerance` (and a step of a narrow float)
-/// relative to the larger of the value and one. Zeros of either sign are alike: a
-/// sum of negative zeros depends on where it starts.
-inline void expectSame(const std::vector<HostArray> &expected, const std::vector<HostArray> &actual,
+/// relative to the larger of the value and one. Zeros of either sign are alike:
+/// a sum of negative zeros depends on where it starts.
+inline void expectSame(const std::vector<HostArray> &expected,
+                       const std::vector<HostArray> &actual,
                        double tolerance = 0) {
   ASSERT_EQ(expected.size(), actual.size());
   for (size_t a = 0; a < expected.size(); ++a) {
     ASSERT_EQ(expected[a].elements.size(), actual[a].elements.size());
-    auto real = llvm::dyn_cast<mlir::FloatType>(expected[a].type.getElementType());
+    auto real =
+        llvm::dyn_cast<mlir::FloatType>(expected[a].type.getElementType());
     bool isReal = bool(real);
-    double allowed = isReal ? std::max(tolerance, std::ldexp(1.0, 1 - int(real.getFPMantissaWidth()))) : 0;
+    double allowed =
+        isReal ? std::max(tolerance,
+                          std::ldexp(1.0, 1 - int(real.getFPMantissaWidth())))
+               : 0;
     for (size_t i = 0; i < expected[a].elements.size(); ++i) {
       Number x = expected[a].elements[i], y = actual[a].elements[i];
       if (isReal && tolerance != 0 && std::isfinite(x.real))
-        ASSERT_NEAR(x.real, y.real, allowed * std::max(1.0, std::fabs(x.real))) << "argument " << a << ", element " << i;
+        ASSERT_NEAR(x.real, y.real, allowed * std::max(1.0, std::fabs(x.real)))
+            << "argument " << a << ", element " << i;
       else if (isReal && x.real == 0 && y.real == 0)
         continue;
       else if (!isReal || !std::isnan(x.real) || !std::isnan(y.real))
-        ASSERT_EQ(x.integer, y.integer) << "argument " << a << ", element " << i;
+        ASSERT_EQ(x.integer, y.integer)
+            << "argument " << a << ", element " << i;
     }
   }
 }

@@ -65,6 +65,7 @@ private:
     Owner owner;
     /// The node that stands for this one; itself for a representative.
     Axis parent;
+    unsigned classSize;
     /// Outer and inner part of a split representative.
     std::optional<std::pair<Axis, Axis>> parts;
   };

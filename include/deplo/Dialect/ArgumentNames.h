@@ -8,6 +8,7 @@
 #define DEPLO_DIALECT_ARGUMENTNAMES_H
 
 #include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace deplo {
 

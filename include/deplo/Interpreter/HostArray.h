@@ -35,7 +35,9 @@ struct HostArray {
   std::vector<Number> elements;
 
   double getReal(int64_t i) const { return elements[i].real; }
-  void setReal(int64_t i, double value) { elements[i] = roundTo({value}, type.getElementType()); }
+  void setReal(int64_t i, double value) {
+    elements[i] = roundTo({value}, type.getElementType());
+  }
 };
 
 } // namespace deplo

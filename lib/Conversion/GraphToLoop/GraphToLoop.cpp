@@ -21,6 +21,7 @@
 
 #include "KernelEmitter.h"
 #include "KernelLoops.h"
+#include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 
@@ -28,8 +29,10 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
+
+#define DEBUG_TYPE "deplo-graph-to-loop"
 
 using namespace mlir;
 
@@ -110,7 +113,8 @@ LogicalResult PlanBuilder::checkOperations() {
 static MemRefType getBufferType(Type tensor, DenseI64ArrayAttr strides = {}) {
   auto type = cast<RankedTensorType>(tensor);
   MemRefLayoutAttrInterface layout;
-  if (strides)
+  if (strides &&
+      strides.asArrayRef() != ArrayRef(getRowMajorStrides(type.getShape())))
     layout = StridedLayoutAttr::get(type.getContext(), /*offset=*/0,
                                     strides.asArrayRef());
   return MemRefType::get(type.getShape(), type.getElementType(), layout);
@@ -211,6 +215,29 @@ Value PlanBuilder::getView(Value buffer, const BufferView &view, Location loc) {
   return buffer;
 }
 
+static void emitRemark(Location loc, loop::KernelOp kernel,
+                       const KernelLoops &loops) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "@" << kernel.getSymName() << ": parallel loops [";
+  llvm::interleaveComma(loops.parallel, os,
+                        [&](unsigned loop) { os << loops.getExtent(loop); });
+  auto reductions =
+      llvm::count_if(loops.items, [](const KernelLoops::Item &item) {
+        return item.primitive.isReduction();
+      });
+  auto views =
+      llvm::count_if(loops.accesses, [](const graph::BufferAccess &access) {
+        return access.view.merges() || access.view.divides();
+      });
+  os << "], " << reductions << " reductions, " << kernel.getArguments().size()
+     << " buffers, " << views << " accesses through a view";
+  remark::analysis(loc, remark::RemarkOpts::name("Kernel")
+                            .category(DEBUG_TYPE)
+                            .function(kernel.getSymName()))
+      << text;
+}
+
 LogicalResult PlanBuilder::launch(FusedOp fused) {
   SmallVector<Value> inputs;
   for (Value input : fused.getInputs())
@@ -244,6 +271,7 @@ LogicalResult PlanBuilder::launch(FusedOp fused) {
     argument.setLoc(getNamedLoc(buffer));
   symbols.insert(kernel, Block::iterator(std::next(lastKernel->getIterator())));
   lastKernel = kernel;
+  emitRemark(fused.getLoc(), kernel, *loops);
   loop::LaunchOp::create(builder, fused.getLoc(), TypeRange(),
                          FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
                          arguments);
@@ -271,8 +299,10 @@ struct GraphToLoopPass : impl::GraphToLoopPassBase<GraphToLoopPass> {
     SymbolTable symbols(getOperation());
     auto isOnTensors = [](func::FuncOp function) {
       return !function.isExternal() &&
-             llvm::any_of(function.getFunctionType().getInputs(),
-                          llvm::IsaPred<TensorType>);
+             (llvm::any_of(function.getArgumentTypes(),
+                           llvm::IsaPred<TensorType>) ||
+              llvm::any_of(function.getResultTypes(),
+                           llvm::IsaPred<TensorType>));
     };
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))

@@ -3,12 +3,13 @@
 //
 // Turns every loop.kernel into a function for the CPU.
 //
-//   loop.kernel @k(%x: .., %y: ..) {       module @kernels {
-//     loop.for %i = 0 to 8 {                 llvm.func private @k.body(%x:
-//     !llvm.ptr, %y: !llvm.ptr) { .. }
-//       ..                                   llvm.func @k(%args: !llvm.ptr) {
-//     }                                        %x = llvm.load %args[0] ..
-//   }                                          llvm.call @k.body(%x, %y) } }
+//   loop.kernel @k(%x, %y) {      module @kernels {
+//     loop.for %i = 0 to 8 {        llvm.func private @k.body(%x, %y) { .. }
+//       ..                          llvm.func @k(%args: !llvm.ptr) {
+//     }                               %x = llvm.load %args[0] ..
+//   }                                 llvm.call @k.body(%x, %y)
+//                                   }
+//                                 }
 //
 // Parallel loops run in order, on one thread: any order is a valid one. The
 // order of reductions is described in EmitReduce.cpp.
@@ -23,6 +24,7 @@
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

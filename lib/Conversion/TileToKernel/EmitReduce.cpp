@@ -96,8 +96,9 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
   }
 
   if (!bits.warpMasks.empty()) {
-    // Each warp of a group that shares slices leaves its values side by side
-    // with those of the others; after a barrier each thread folds all of them.
+    // Each warp of a group that shares slices leaves its values behind those of
+    // the others, so that lanes with different values use different banks; after
+    // a barrier each thread folds all of them.
     int64_t members = int64_t(1) << bits.warpMasks.size();
     Type i32 = builder.getI32Type();
     Value member = arith::ConstantIntOp::create(builder, indexType, 0);
@@ -116,12 +117,13 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
       scratches.push_back(
           allocateShared(type.getNumElements() * members * type.getElementType().getIntOrFloatBitWidth() / 8));
     }
+    int64_t resultSize = cast<RankedTensorType>(op.getResult(0).getType()).getNumElements();
     auto pointerTo = [&](Value scratch, Type element, int32_t reg, Value slot) -> Value {
       Value offset = getIndex(0);
       for (auto [coordinate, size] : llvm::zip(getCoordinates(resultAttr, reg), resultAttr.getShape()))
         offset = add(multiply(offset, size), coordinate);
       return LLVM::GEPOp::create(builder, scratch.getType(), element, scratch,
-                                 ValueRange(add(multiply(offset, members), slot)));
+                                 ValueRange(add(multiply(slot, resultSize), offset)));
     };
     // In a loop, threads behind may still read the previous iteration's values.
     if (inLoop)

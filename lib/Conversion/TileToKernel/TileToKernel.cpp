@@ -106,6 +106,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                       builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+    // Without it ptxas spills a few registers to have more blocks resident.
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     annotateArguments(kernel, function, builder);
 
     KernelEmitter emitter(kernel, function, FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),

@@ -7,7 +7,7 @@
 // CHECK-LABEL: llvm.func @double(
 //  CHECK-SAME:   %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}
 //  CHECK-SAME:   %[[Y:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.writeonly}
-//  CHECK-SAME:   nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>
+//  CHECK-SAME:   nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 64, 1, 1>
 //  CHECK-SAME:   tile.launch = #tile.launch<blocks = 4, threads = 64, shared_bytes = 0>
 //       CHECK:   %[[A:.+]] = llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 //       CHECK:   %[[B:.+]] = arith.addf %[[A]], %[[A]] : vector<4xf32>

@@ -7,7 +7,7 @@
 // RUN: deplo-opt %s | deplo-opt | FileCheck %s --check-prefix=NAMES
 // RUN: deplo-opt %s --emit-bytecode | deplo-opt | FileCheck %s
 
-//      CHECK: #[[ROW:.+]] = #tile.layout<[1, 256], register = {{\[\[}}0, 1], [0, 2]],
+//      CHECK: #[[$ROW:.+]] = #tile.layout<[1, 256], register = {{\[\[}}0, 1], [0, 2]],
 // CHECK-SAME:   lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = {{\[\[}}0, 128]]>
 #row = #tile.layout<[1, 256], register = [[0, 1], [0, 2]],
                     lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128]]>
@@ -22,18 +22,18 @@ tile.kernel @all(%x: memref<32x256xf32>, %w: memref<256xf32>, %y: memref<32x256x
     attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always>} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
-  // CHECK: tile.load %{{.+}}[%i, %{{.+}}] vector 4 : memref<32x256xf32> -> tensor<1x256xf32, #[[ROW]]>
+  // CHECK: tile.load %{{.+}}[%i, %{{.+}}] vector 4 : memref<32x256xf32> -> tensor<1x256xf32, #[[$ROW]]>
   %a = tile.load %x[%i, %c0] vector 4 : memref<32x256xf32> -> tensor<1x256xf32, #row>
   // CHECK: tile.load %{{.+}}[%{{.+}}] dims [0] steps [1] bounds [250] : memref<256xf32> -> tensor<256xf32, #{{.+}}>
   %b = tile.load %w[%c0] dims [0] steps [1] bounds [250] : memref<256xf32> -> tensor<256xf32, #column>
-  // CHECK: tile.broadcast %{{.+}} dims [1] : tensor<256xf32, #{{.+}}> -> tensor<1x256xf32, #[[ROW]]>
+  // CHECK: tile.broadcast %{{.+}} dims [1] : tensor<256xf32, #{{.+}}> -> tensor<1x256xf32, #[[$ROW]]>
   %c = tile.broadcast %b dims [1] : tensor<256xf32, #column> -> tensor<1x256xf32, #row>
-  // CHECK: %{{.+}}:2 = tile.reduce [add, max] %{{.+}}, %{{.+}} axis 1 : tensor<1x256xf32, #[[ROW]]>, tensor<1x256xf32, #[[ROW]]> -> tensor<1xf32, #{{.+}}>, tensor<1xf32, #{{.+}}>
+  // CHECK: %{{.+}}:2 = tile.reduce [add, max] %{{.+}}, %{{.+}} axis 1 : tensor<1x256xf32, #[[$ROW]]>, tensor<1x256xf32, #[[$ROW]]> -> tensor<1xf32, #{{.+}}>, tensor<1xf32, #{{.+}}>
   %s, %m = tile.reduce [add, max] %a, %c axis 1
       : tensor<1x256xf32, #row>, tensor<1x256xf32, #row> -> tensor<1xf32, #rows>, tensor<1xf32, #rows>
-  // CHECK: tile.splat %{{.+}} : f32 -> tensor<1x256xf32, #[[ROW]]>
+  // CHECK: tile.splat %{{.+}} : f32 -> tensor<1x256xf32, #[[$ROW]]>
   %d = tile.splat %f : f32 -> tensor<1x256xf32, #row>
-  // CHECK: tile.in_bounds[%i, %{{.+}}] bounds [32, 250] : tensor<1x256xi1, #[[ROW]]>
+  // CHECK: tile.in_bounds[%i, %{{.+}}] bounds [32, 250] : tensor<1x256xi1, #[[$ROW]]>
   %in = tile.in_bounds [%i, %c0] bounds [32, 250] : tensor<1x256xi1, #row>
   %e = arith.select %in, %a, %d : tensor<1x256xi1, #row>, tensor<1x256xf32, #row>
   // CHECK: %[[BUFFER:.+]] = tile.alloc : !tile.buffer<1x256xf32, #tile.shared<pad = 4>>
@@ -50,7 +50,7 @@ tile.kernel @all(%x: memref<32x256xf32>, %w: memref<256xf32>, %y: memref<32x256x
   %g = tile.read %buffer[%c0, %c0] vector 4 : !tile.buffer<1x256xf32, #tile.shared<pad = 4, swizzle = 0>> -> tensor<1x256xf32, #row>
   // CHECK: tile.write %{{.+}}, %[[BUFFER]][%{{.+}}, %{{.+}}]
   tile.write %g, %buffer[%c0, %c0] : tensor<1x256xf32, #row>, !tile.buffer<1x256xf32, #tile.shared<pad = 4, swizzle = 0>>
-  // CHECK: tile.store %{{.+}}, %{{.+}}[%i, %{{.+}}] vector 4 : tensor<1x256xf32, #[[ROW]]>, memref<32x256xf32>
+  // CHECK: tile.store %{{.+}}, %{{.+}}[%i, %{{.+}}] vector 4 : tensor<1x256xf32, #[[$ROW]]>, memref<32x256xf32>
   tile.store %e, %y[%i, %c0] vector 4 : tensor<1x256xf32, #row>, memref<32x256xf32>
 }
 

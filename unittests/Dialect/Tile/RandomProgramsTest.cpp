@@ -29,8 +29,7 @@ public:
   }
 
   int pickInt(int count) { return random() % count; }
-  template <typename T>
-  T pick(std::vector<T> choices) {
+  template <typename T> T pick(std::vector<T> choices) {
     return choices[pickInt(choices.size())];
   }
   bool chance(int oneIn) { return pickInt(oneIn) == 0; }
@@ -38,7 +37,8 @@ public:
 private:
   std::string name() { return "%v" + std::to_string(next++); }
 
-  std::string addArgument(std::string shape, std::string element, std::string &type) {
+  std::string addArgument(std::string shape, std::string element,
+                          std::string &type) {
     std::string argument = "%m" + std::to_string(arguments.size());
     type = "memref<" + shape + "x" + element + ">";
     arguments.push_back(argument + ": " + type);
@@ -54,8 +54,12 @@ private:
     std::string r = std::to_string(rows), c = std::to_string(columns);
     std::vector<Form> forms = {{r, "%i"}};
     if (hasColumn) {
-      forms.insert(forms.end(), {{r + "x" + c, "%i, %k"}, {r + "x" + c, "%i, %k"}, {c, "%k"}, {c + "x" + r, "%k, %i"}});
-      forms.push_back({r + "x" + std::to_string(2 * columns + 1), "%i, %k * 2 + 1"});
+      forms.insert(forms.end(), {{r + "x" + c, "%i, %k"},
+                                 {r + "x" + c, "%i, %k"},
+                                 {c, "%k"},
+                                 {c + "x" + r, "%k, %i"}});
+      forms.push_back(
+          {r + "x" + std::to_string(2 * columns + 1), "%i, %k * 2 + 1"});
       forms.push_back({"2x" + r + "x" + c, "1, %i, %k"});
     }
     Form form = pick(forms);
@@ -63,19 +67,24 @@ private:
     auto [it, isNew] = loaded.try_emplace(key);
     if (isNew || chance(3)) {
       it->second.element = pick<std::string>({"f32", "f32", "bf16", "f16"});
-      it->second.memref = addArgument(form.shape, it->second.element, it->second.type);
+      it->second.memref =
+          addArgument(form.shape, it->second.element, it->second.type);
     }
     std::string value = name();
-    text += value + " = loop.load " + it->second.memref + "[" + form.indices + "] : " + it->second.type + "\n";
+    text += value + " = loop.load " + it->second.memref + "[" + form.indices +
+            "] : " + it->second.type + "\n";
     if (it->second.element == "f32")
       return value;
     std::string wide = name();
-    text += wide + " = arith.extf " + value + " : " + it->second.element + " to f32\n";
+    text += wide + " = arith.extf " + value + " : " + it->second.element +
+            " to f32\n";
     return wide;
   }
 
   /// A value between about -10 and 10.
-  std::string writeExpression(std::string &text, bool hasColumn, const std::vector<std::string> &known, int depth) {
+  std::string writeExpression(std::string &text, bool hasColumn,
+                              const std::vector<std::string> &known,
+                              int depth) {
     if (depth == 0 || chance(6)) {
       if (!known.empty() && chance(2))
         return pick(known);
@@ -84,7 +93,8 @@ private:
     std::string x = writeExpression(text, hasColumn, known, depth - 1);
     std::string result;
     if (chance(3)) {
-      std::string op = pick<std::string>({"math.tanh", "arith.negf", "math.absf", "math.sin"});
+      std::string op = pick<std::string>(
+          {"math.tanh", "arith.negf", "math.absf", "math.sin"});
       result = name();
       text += result + " = " + op + " " + x + " : f32\n";
       return result;
@@ -94,10 +104,12 @@ private:
       std::string condition = name();
       text += condition + " = arith.cmpf olt, " + x + ", " + y + " : f32\n";
       result = name();
-      text += result + " = arith.select " + condition + ", " + x + ", " + y + " : f32\n";
+      text += result + " = arith.select " + condition + ", " + x + ", " + y +
+              " : f32\n";
       return result;
     }
-    std::string op = pick<std::string>({"arith.addf", "arith.subf", "arith.maximumf", "arith.mulf"});
+    std::string op = pick<std::string>(
+        {"arith.addf", "arith.subf", "arith.maximumf", "arith.mulf"});
     result = name();
     text += result + " = " + op + " " + x + ", " + y + " : f32\n";
     // Keeps products of products small.
@@ -107,7 +119,8 @@ private:
   }
 
   /// Reductions over %k, scaled to stay small.
-  void writeReduction(std::string &text, std::vector<std::string> &known, int extent) {
+  void writeReduction(std::string &text, std::vector<std::string> &known,
+                      int extent) {
     int count = 1 + pickInt(2);
     std::string results, kinds, yielded, types;
     std::vector<std::string> raw;
@@ -121,25 +134,31 @@ private:
       yielded += comma + writeExpression(body, true, inner, 2);
       types += comma + "f32";
     }
-    text += results + " = loop.reduce [" + kinds + "] %k = 0 to " + std::to_string(extent) + " : " + types + " {\n" + body +
+    text += results + " = loop.reduce [" + kinds + "] %k = 0 to " +
+            std::to_string(extent) + " : " + types + " {\n" + body +
             "loop.yield " + yielded + " : " + types + "\n}\n";
     for (const std::string &value : raw) {
       std::string scale = name(), result = name();
-      text += scale + " = arith.constant " + std::to_string(1.0 / extent) + " : f32\n";
+      text += scale + " = arith.constant " + std::to_string(1.0 / extent) +
+              " : f32\n";
       text += result + " = arith.mulf " + value + ", " + scale + " : f32\n";
       known.push_back(result);
     }
   }
 
-  void writeStore(std::string &text, std::string value, std::string shape, std::string indices) {
-    std::string element = pick<std::string>({"f32", "f32", "bf16", "f16"}), type;
+  void writeStore(std::string &text, std::string value, std::string shape,
+                  std::string indices) {
+    std::string element = pick<std::string>({"f32", "f32", "bf16", "f16"}),
+                type;
     std::string memref = addArgument(shape, element, type);
     if (element != "f32") {
       std::string narrow = name();
-      text += narrow + " = arith.truncf " + value + " : f32 to " + element + "\n";
+      text +=
+          narrow + " = arith.truncf " + value + " : f32 to " + element + "\n";
       value = narrow;
     }
-    text += "loop.store " + value + ", " + memref + "[" + indices + "] : " + type + "\n";
+    text += "loop.store " + value + ", " + memref + "[" + indices +
+            "] : " + type + "\n";
   }
 
   std::string writeRows() {
@@ -154,7 +173,8 @@ private:
       std::string value = writeExpression(text, true, known, 3);
       writeStore(text, value, r + "x" + c, "%i, %k");
       if (chance(4))
-        writeStore(text, writeExpression(text, true, known, 2), c + "x" + r, "%k, %i");
+        writeStore(text, writeExpression(text, true, known, 2), c + "x" + r,
+                   "%k, %i");
       text += "}\n";
     }
     if (!known.empty() && (!sweeps || chance(2)))
@@ -191,21 +211,24 @@ TEST_P(RandomPrograms, KeepValues) {
   Session session;
   OwningOpRef<ModuleOp> module = session.parse(text);
   ASSERT_TRUE(module);
-  std::vector<HostArray> values = interpretOnRandom(session, getKernel(*module), seed);
+  std::vector<HostArray> values =
+      interpretOnRandom(session, getKernel(*module), seed);
 
-  std::string pin = "vector=" + program.pick<std::string>({"1", "2", "4"}) +
-                    ",warps=" + program.pick<std::string>({"1", "2", "4"}) +
-                    ",chunk=" + program.pick<std::string>({"0", "32", "64"}) +
-                    ",unroll=" + program.pick<std::string>({"1", "4"}) +
-                    ",stage_inputs=" + program.pick<std::string>({"auto", "always", "never"}) +
-                    ",async_copy=" + program.pick<std::string>({"auto", "never"}) +
-                    ",pad_smem=" + program.pick<std::string>({"auto", "always"});
+  std::string pin =
+      "vector=" + program.pick<std::string>({"1", "2", "4"}) +
+      ",warps=" + program.pick<std::string>({"1", "2", "4"}) +
+      ",chunk=" + program.pick<std::string>({"0", "32", "64"}) +
+      ",unroll=" + program.pick<std::string>({"1", "4"}) + ",stage_inputs=" +
+      program.pick<std::string>({"auto", "always", "never"}) +
+      ",async_copy=" + program.pick<std::string>({"auto", "never"}) +
+      ",pad_smem=" + program.pick<std::string>({"auto", "always"});
   std::string alignment = program.pick<std::string>({"4", "8", "16"});
   std::string aligned = "{alignment=" + alignment + "}";
   std::string steps[] = {
       "deplo-attach-target{chip=sm_90a}",
       program.chance(3) ? "deplo-select-schedule" + aligned
-                        : "deplo-select-schedule{pin=" + pin + " alignment=" + alignment + "}",
+                        : "deplo-select-schedule{pin=" + pin +
+                              " alignment=" + alignment + "}",
       "deplo-tileify",
       "tile.kernel(deplo-cooperative-reduce)",
       "tile.kernel(canonicalize,cse)",
@@ -223,10 +246,12 @@ TEST_P(RandomPrograms, KeepValues) {
   for (const std::string &step : steps) {
     SCOPED_TRACE(step);
     ASSERT_TRUE(succeeded(runPipeline(*module, step))) << session.errors;
-    std::vector<HostArray> after = interpretOnRandom(session, getKernel(*module), seed);
+    std::vector<HostArray> after =
+        interpretOnRandom(session, getKernel(*module), seed);
     ASSERT_FALSE(HasFailure());
     // Sums in chunks are sums in another order.
-    expectSame(values, after, step == "tile.kernel(deplo-chunk-reduce)" ? 1e-5 : 0);
+    expectSame(values, after,
+               step == "tile.kernel(deplo-chunk-reduce)" ? 1e-5 : 0);
     ASSERT_FALSE(HasFailure());
     values = std::move(after);
   }
@@ -235,13 +260,15 @@ TEST_P(RandomPrograms, KeepValues) {
   expectVectors(kernel);
 }
 
-/// DEPLO_RANDOM_PROGRAMS in the environment asks for more than the usual number.
+/// DEPLO_RANDOM_PROGRAMS in the environment asks for more than the usual
+/// number.
 unsigned getNumPrograms() {
   const char *text = std::getenv("DEPLO_RANDOM_PROGRAMS");
   unsigned number;
   return text && !StringRef(text).getAsInteger(10, number) ? number : 200;
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, ::testing::Range(0u, getNumPrograms()));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms,
+                         ::testing::Range(0u, getNumPrograms()));
 
 } // namespace

@@ -7,8 +7,8 @@
 #define DEPLO_UNITTESTS_DIALECT_TILE_TILETESTING_H
 
 #include "InterpreterTesting.h"
-#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -20,8 +20,10 @@
 namespace deplo::testing {
 
 /// Runs a textual pipeline on `module`.
-inline mlir::LogicalResult runPipeline(mlir::ModuleOp module, llvm::StringRef pipeline) {
-  static const bool registered = (tile::registerDeploTilePasses(), mlir::registerTransformsPasses(), true);
+inline mlir::LogicalResult runPipeline(mlir::ModuleOp module,
+                                       llvm::StringRef pipeline) {
+  static const bool registered =
+      (tile::registerDeploTilePasses(), mlir::registerTransformsPasses(), true);
   (void)registered;
   mlir::PassManager manager(module.getContext());
   if (failed(mlir::parsePassPipeline(pipeline, manager)))
@@ -39,14 +41,16 @@ inline llvm::SmallVector<int64_t> getSomeValues(mlir::Value index) {
   int64_t step, count;
   mlir::Operation *parent = argument.getOwner()->getParentOp();
   if (auto kernel = llvm::dyn_cast<tile::KernelOp>(parent)) {
-    tile::AxisAttr axis = kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
+    tile::AxisAttr axis =
+        kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
     step = axis.getStep();
     count = axis.getBlocks();
   } else {
     auto loop = llvm::cast<mlir::scf::ForOp>(parent);
     EXPECT_EQ(mlir::getConstantIntValue(loop.getLowerBound()), 0);
     step = *mlir::getConstantIntValue(loop.getStep());
-    count = llvm::divideCeil(*mlir::getConstantIntValue(loop.getUpperBound()), step);
+    count = llvm::divideCeil(*mlir::getConstantIntValue(loop.getUpperBound()),
+                             step);
   }
   llvm::SmallVector<int64_t> values;
   for (int64_t i : {int64_t(0), std::min<int64_t>(1, count - 1), count - 1})
@@ -56,19 +60,21 @@ inline llvm::SmallVector<int64_t> getSomeValues(mlir::Value index) {
 
 /// Checks one access of `vector` elements by each thread: neighbours in memory,
 /// aligned, masked alike.
-inline void expectVectors(mlir::Operation *op, const LinearLayout &layout, int64_t vector,
-                          llvm::ArrayRef<int64_t> corner) {
+inline void expectVectors(mlir::Operation *op, const LinearLayout &layout,
+                          int64_t vector, llvm::ArrayRef<int64_t> corner) {
   tile::BoxAccess box = *tile::BoxAccess::get(op);
   llvm::SmallVector<int64_t> strides;
   int64_t offset;
-  ASSERT_TRUE(succeeded(box.getMemRefType().getStridesAndOffset(strides, offset)));
+  ASSERT_TRUE(
+      succeeded(box.getMemRefType().getStridesAndOffset(strides, offset)));
   auto locate = [&](int32_t reg, int32_t lane, int32_t warp) {
     int64_t address = offset;
     bool isMasked = false;
     llvm::SmallVector<int64_t> coordinates(corner);
     for (auto [t, c] : llvm::enumerate(layout.apply(reg, lane, warp))) {
       coordinates[box.dims[t]] += box.steps[t] * c;
-      isMasked |= !box.bounds.empty() && coordinates[box.dims[t]] >= box.bounds[t];
+      isMasked |=
+          !box.bounds.empty() && coordinates[box.dims[t]] >= box.bounds[t];
     }
     for (auto [coordinate, stride] : llvm::zip(coordinates, strides))
       address += coordinate * stride;
@@ -80,7 +86,8 @@ inline void expectVectors(mlir::Operation *op, const LinearLayout &layout, int64
         auto [first, isMasked] = locate(reg, lane, warp);
         ASSERT_EQ(first % vector, 0);
         for (int32_t i = 1; i < vector; ++i)
-          ASSERT_EQ(locate(reg + i, lane, warp), std::pair(first + i, isMasked));
+          ASSERT_EQ(locate(reg + i, lane, warp),
+                    std::pair(first + i, isMasked));
       }
 }
 
@@ -90,7 +97,8 @@ inline void expectVectors(mlir::Operation *kernel) {
     auto vector = op->getAttrOfType<mlir::IntegerAttr>("vector");
     if (!vector || !llvm::isa<tile::LoadOp, tile::StoreOp>(op))
       return;
-    mlir::Value tile = op->getNumResults() != 0 ? op->getResult(0) : op->getOperand(0);
+    mlir::Value tile =
+        op->getNumResults() != 0 ? op->getResult(0) : op->getOperand(0);
     LinearLayout layout = tile::getLayout(tile).getLinearLayout();
     llvm::SmallVector<llvm::SmallVector<int64_t>> values;
     tile::BoxAccess box = *tile::BoxAccess::get(op);
@@ -98,7 +106,9 @@ inline void expectVectors(mlir::Operation *kernel) {
       values.push_back(getSomeValues(index));
     for (int i = 0; i < 3; ++i)
       expectVectors(op, layout, vector.getInt(),
-                    llvm::map_to_vector(values, [&](auto &some) { return some[std::min<size_t>(i, some.size() - 1)]; }));
+                    llvm::map_to_vector(values, [&](auto &some) {
+                      return some[std::min<size_t>(i, some.size() - 1)];
+                    }));
   });
 }
 

@@ -116,10 +116,14 @@ constexpr Kernel kernels[] = {
 };
 
 constexpr StringLiteral target =
-    "module attributes {tile.target = #tile.target<chip = \"sm_90a\", multiprocessors = 132, "
-    "warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, "
-    "registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, "
-    "shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, "
+    "module attributes {tile.target = #tile.target<chip = \"sm_90a\", "
+    "multiprocessors = 132, "
+    "warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, "
+    "registers_per_multiprocessor = 65536, "
+    "registers_per_thread = 255, threads_per_block = 1024, "
+    "shared_per_multiprocessor = 233472, "
+    "shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = "
+    "4800000000000, "
     "f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {";
 
 class KeepsValues : public ::testing::TestWithParam<Kernel> {};
@@ -129,9 +133,11 @@ void expectKept(const char *text, ArrayRef<StringRef> passes) {
   Session session;
   OwningOpRef<ModuleOp> module = session.parse((target + text + "}").str());
   ASSERT_TRUE(module);
-  std::vector<HostArray> before = interpretOnRandom(session, getKernel(*module), 7);
+  std::vector<HostArray> before =
+      interpretOnRandom(session, getKernel(*module), 7);
   for (StringRef pass : passes) {
-    ASSERT_TRUE(succeeded(runPipeline(*module, pass))) << pass.str() << ": " << session.errors;
+    ASSERT_TRUE(succeeded(runPipeline(*module, pass)))
+        << pass.str() << ": " << session.errors;
     SCOPED_TRACE(pass.str());
     expectSame(before, interpretOnRandom(session, getKernel(*module), 7));
   }
@@ -141,20 +147,27 @@ void expectKept(const char *text, ArrayRef<StringRef> passes) {
 }
 
 TEST_P(KeepsValues, InRegisters) {
-  expectKept(GetParam().text, {"tile.kernel(deplo-stage-inputs{mode=never})", "tile.kernel(deplo-register-tile)",
-                               "tile.kernel(deplo-mark-unroll{unroll=4})", "tile.kernel(deplo-vectorize-access)"});
+  expectKept(GetParam().text, {"tile.kernel(deplo-stage-inputs{mode=never})",
+                               "tile.kernel(deplo-register-tile)",
+                               "tile.kernel(deplo-mark-unroll{unroll=4})",
+                               "tile.kernel(deplo-vectorize-access)"});
 }
 
 TEST_P(KeepsValues, Staged) {
-  expectKept(GetParam().text, {"tile.kernel(deplo-stage-inputs{mode=always})", "tile.kernel(deplo-register-tile)",
-                               "tile.kernel(deplo-async-copy)", "tile.kernel(deplo-pad-smem{mode=always})",
-                               "tile.kernel(deplo-mark-unroll{unroll=4})", "tile.kernel(deplo-vectorize-access)"});
+  expectKept(GetParam().text, {"tile.kernel(deplo-stage-inputs{mode=always})",
+                               "tile.kernel(deplo-register-tile)",
+                               "tile.kernel(deplo-async-copy)",
+                               "tile.kernel(deplo-pad-smem{mode=always})",
+                               "tile.kernel(deplo-mark-unroll{unroll=4})",
+                               "tile.kernel(deplo-vectorize-access)"});
 }
 
 TEST_P(KeepsValues, StagedWithoutAsynchronousCopies) {
-  expectKept(GetParam().text, {"tile.kernel(deplo-stage-inputs{mode=always})",
-                               "tile.kernel(deplo-register-tile{vector=1})", "tile.kernel(deplo-pad-smem{mode=always})",
-                               "tile.kernel(deplo-vectorize-access{alignment=4})"});
+  expectKept(GetParam().text,
+             {"tile.kernel(deplo-stage-inputs{mode=always})",
+              "tile.kernel(deplo-register-tile{vector=1})",
+              "tile.kernel(deplo-pad-smem{mode=always})",
+              "tile.kernel(deplo-vectorize-access{alignment=4})"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, KeepsValues, ::testing::ValuesIn(kernels),
@@ -169,7 +182,8 @@ std::string getVerifierError(StringRef text) {
   OwningOpRef<ModuleOp> module = session.parse(text);
   if (!module)
     return "parse error";
-  EXPECT_TRUE(failed(tile::verifyScheduled(cast<tile::KernelOp>(getKernel(*module)))));
+  EXPECT_TRUE(
+      failed(tile::verifyScheduled(cast<tile::KernelOp>(getKernel(*module)))));
   return session.errors;
 }
 
@@ -178,12 +192,14 @@ TEST(VerifyScheduled, NamesThePassThatShouldHaveRun) {
       tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) {
         %a = tile.load %x[%i] : memref<4xf32> -> tensor<4xf32>
       })mlir"),
-            "'tile.kernel' op has no number of warps; run deplo-blockify-launch first\n");
+            "'tile.kernel' op has no number of warps; run "
+            "deplo-blockify-launch first\n");
   EXPECT_EQ(getVerifierError(R"mlir(
       tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) warps(1) {
         %a = tile.load %x[%i] : memref<4xf32> -> tensor<4xf32>
       })mlir"),
-            "'tile.load' op has the tile 'tensor<4xf32>' without a layout; run deplo-register-tile first\n");
+            "'tile.load' op has the tile 'tensor<4xf32>' without a layout; run "
+            "deplo-register-tile first\n");
 }
 
 } // namespace

@@ -25,6 +25,26 @@ OpFoldResult NegOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+/// C2 of the binary operators, beyond what their trait checks: a result that
+/// neither operand gives a size may not have one.
+template <typename BinaryOp> static LogicalResult verifyBinary(BinaryOp op) {
+  RankedTensorType lhs = op.getLhs().getType(), rhs = op.getRhs().getType();
+  SmallVector<int64_t> shape;
+  bool isFixed = lhs.hasStaticShape() && rhs.hasStaticShape();
+  if (!isFixed || !OpTrait::util::getBroadcastedShape(
+                      lhs.getShape(), rhs.getShape(), shape))
+    return success();
+  return verifyShape(op, op.getType(), shape);
+}
+
+LogicalResult AddOp::verify() { return verifyBinary(*this); }
+LogicalResult SubOp::verify() { return verifyBinary(*this); }
+LogicalResult MulOp::verify() { return verifyBinary(*this); }
+LogicalResult DivOp::verify() { return verifyBinary(*this); }
+LogicalResult PowOp::verify() { return verifyBinary(*this); }
+LogicalResult MaximumOp::verify() { return verifyBinary(*this); }
+LogicalResult MinimumOp::verify() { return verifyBinary(*this); }
+
 /// Whether every value of `from` is a value of `to`.
 static bool isExactIn(FloatType from, FloatType to) {
   const llvm::fltSemantics &a = from.getFloatSemantics();

@@ -41,8 +41,9 @@ namespace deplo::graph {
 
 static MachineModel getMachine(tile::TargetAttr target) {
   constexpr int64_t registerBytes = 4;
+  // Peak rates count a fused multiply-add as two.
   return {static_cast<double>(target.getDramBytesPerSecond()),
-          static_cast<double>(target.getF32FlopsPerSecond()),
+          target.getF32FlopsPerSecond() / 2.0,
           target.getLaunchNanoseconds() * 1e-9, target.getMultiprocessors(),
           target.getSharedPerBlock() +
               target.getRegistersPerMultiprocessor() * registerBytes / 2};
@@ -50,6 +51,8 @@ static MachineModel getMachine(tile::TargetAttr target) {
 
 namespace {
 struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
+  using FuseVerticalPassBase::FuseVerticalPassBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
@@ -60,7 +63,7 @@ struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
     IRRewriter rewriter(&getContext());
     if (failed(makeReadable(rewriter, function)))
       return signalPassFailure();
-    FusionGroups groups(function, getMachine(target));
+    FusionGroups groups(function, getMachine(target), policy);
     groups.fuse();
     groups.emitRemarks(DEBUG_TYPE);
     groups.outline(rewriter);

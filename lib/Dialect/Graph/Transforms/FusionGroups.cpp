@@ -51,8 +51,9 @@ static double getOperationsPerElement(Operation *op) {
 // Groups of one
 //===----------------------------------------------------------------------===//
 
-FusionGroups::FusionGroups(func::FuncOp function, const MachineModel &machine)
-    : function(function), machine(machine) {
+FusionGroups::FusionGroups(func::FuncOp function, const MachineModel &machine,
+                           FusionPolicy policy)
+    : function(function), machine(machine), policy(policy) {
   for (Operation &op : function.getBody().front()) {
     if (isa<MapOp, ReduceOp>(op))
       addPrimitive(&op);
@@ -325,6 +326,8 @@ std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
 std::optional<std::string> FusionGroups::merge(unsigned producer,
                                                unsigned consumer) {
   unsigned from = findGroup(producer), into = findGroup(consumer);
+  if (policy == FusionPolicy::Never)
+    return "the policy is never to fuse";
   if (groups[from].isFixed || groups[into].isFixed)
     return "one of them is a kernel already";
   if (isBetween(producer, consumer))
@@ -360,7 +363,7 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
   KernelCost fused = getCost(merged), first = getCost(groups[from]),
              second = getCost(groups[into]);
   std::string numbers = compare(fused, first, second);
-  if (!pays(fused, first, second, machine))
+  if (policy == FusionPolicy::Auto && !pays(fused, first, second, machine))
     return refuse("it doesn't pay: " + numbers);
 
   // The larger list of members stays where it is.

@@ -8,6 +8,7 @@
 
 #include "deplo/Analysis/FusionCost.h"
 #include "deplo/Dialect/Graph/Transforms/IterationSpace.h"
+#include "deplo/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
@@ -31,7 +32,7 @@ llvm::LogicalResult makeReadable(mlir::RewriterBase &rewriter, mlir::func::FuncO
 
 class FusionGroups {
 public:
-  FusionGroups(mlir::func::FuncOp function, const MachineModel &machine);
+  FusionGroups(mlir::func::FuncOp function, const MachineModel &machine, FusionPolicy policy);
 
   /// Merges groups as far as it is legal and pays.
   void fuse();
@@ -101,6 +102,7 @@ private:
 
   mlir::func::FuncOp function;
   MachineModel machine;
+  FusionPolicy policy;
   IterationSpace space;
   std::vector<Primitive> primitives;
   llvm::DenseMap<mlir::Value, unsigned> producers;

@@ -34,25 +34,24 @@ static std::string getNameOf(Operation *op) {
   return op->getName().stripDialect().str();
 }
 
-/// The primitive that a kernel is about: its last reduction, or its last map.
+/// The primitive that a kernel is about: its last reduction, its last map, or a
+/// copy if there is nothing else.
 Operation *FusionGroups::getDominant(const Group &group) const {
-  Operation *dominant = nullptr;
-  unsigned at = 0;
-  for (unsigned member : group.members) {
+  auto getKey = [&](unsigned member) {
     Operation *op = primitives[member].op;
-    bool isBetter =
-        !dominant || isa<ReduceOp>(op) > isa<ReduceOp>(dominant) ||
-        (isa<ReduceOp>(op) == isa<ReduceOp>(dominant) && member > at);
-    if (isBetter) {
-      dominant = op;
-      at = member;
-    }
-  }
-  return dominant;
+    bool isCopy = getSourceName(op->getLoc()) == "copy";
+    return std::tuple(isa<ReduceOp>(op), !isCopy, member);
+  };
+  unsigned dominant = group.members.front();
+  for (unsigned member : group.members)
+    if (getKey(member) > getKey(dominant))
+      dominant = member;
+  return primitives[dominant].op;
 }
 
-/// rms_norm_2048, silu_mul_5632: the operator of the dominant reduction, or up
-/// to three operators of a chain of maps, and the size of the innermost axis.
+/// rms_norm_2048: the operator of the dominant reduction and how many elements
+/// it reduces. silu_mul_5632: up to three operators of a chain of maps and the
+/// size of the innermost axis.
 static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops) {
   constexpr size_t maxOperators = 3;
   std::string name = getNameOf(dominant);

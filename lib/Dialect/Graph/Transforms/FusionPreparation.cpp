@@ -169,12 +169,19 @@ void Preparation::duplicateConversions() {
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
     if (!isWidening(op))
       continue;
-    for (OpOperand &use : llvm::make_early_inc_range(
-             llvm::drop_begin(op.getResult(0).getUses()))) {
-      rewriter.setInsertionPoint(use.getOwner());
+    SmallVector<OpOperand *> uses(
+        llvm::make_pointer_range(op.getResult(0).getUses()));
+    // In program order: the first reader keeps the original.
+    llvm::sort(uses, [](OpOperand *x, OpOperand *y) {
+      if (x->getOwner() == y->getOwner())
+        return x->getOperandNumber() < y->getOperandNumber();
+      return x->getOwner()->isBeforeInBlock(y->getOwner());
+    });
+    for (OpOperand *use : llvm::drop_begin(uses)) {
+      rewriter.setInsertionPoint(use->getOwner());
       Operation *duplicate = rewriter.clone(op);
-      duplicate->setLoc(use.getOwner()->getLoc());
-      use.set(duplicate->getResult(0));
+      duplicate->setLoc(use->getOwner()->getLoc());
+      use->set(duplicate->getResult(0));
     }
   }
 }

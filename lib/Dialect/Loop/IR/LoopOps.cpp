@@ -402,8 +402,8 @@ struct SimplifyShortReduce : OpRewritePattern<ReduceOp> {
     if (reduce.getExtent() == 0) {
       for (auto [kind, type] :
            llvm::zip_equal(reduce.getMonoids(), reduce.getResultTypes()))
-        values.push_back(arith::ConstantOp::create(
-            rewriter, reduce.getLoc(), getIdentityOf(kind, type)));
+        values.push_back(arith::ConstantOp::create(rewriter, reduce.getLoc(),
+                                                   getIdentityOf(kind, type)));
     } else {
       YieldOp yield = reduce.getYield();
       inlineOnce(reduce, rewriter);

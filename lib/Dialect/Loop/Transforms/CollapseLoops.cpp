@@ -3,11 +3,12 @@
 //
 // Merges loops over adjacent, contiguous dimensions.
 //
-//   loop.for %i = 0 to 4 { loop.for %j = 0 to 8 {     loop.for %i = 0 to 32 {
-//     %a = loop.load %x[%i, %j] : memref<4x8xf32>       %a = loop.load %x[%i] :
-//     memref<32xf32> loop.store %a, %y[%i, %j] : memref<4x8xf32> loop.store %a,
-//     %y[%i] : memref<32xf32>
-//   } }                                               }
+//   loop.for %i = 0 to 4 {                  loop.for %i = 0 to 32 {
+//     loop.for %j = 0 to 8 {                  %a = loop.load %x[%i]
+//       %a = loop.load %x[%i, %j]             loop.store %a, %y[%i]
+//       loop.store %a, %y[%i, %j]           }
+//     }
+//   }
 //
 // Legality. Iteration (i, j) of the pair is iteration i * 8 + j of the merged
 // loop, and element (i, j) of a memref whose row stride is 8 times its column

@@ -3,13 +3,11 @@
 //
 // Makes one pass over the data of reductions that read the same.
 //
-//   %s = loop.reduce add %k = 0 to 64 : f32 {     %s, %m = loop.reduce [add,
-//   max] %k = 0 to 64 : f32, f32 {
-//     %a = loop.load %x[%i, %k]                     %a = loop.load %x[%i, %k]
-//     loop.yield %a : f32                           loop.yield %a, %a : f32,
-//     f32
-//   }                                             }
-//   %m = loop.reduce max ...
+//   %s = loop.reduce add %k = 0 to 64 {     %s, %m = loop.reduce [add, max]
+//     %a = loop.load %x[%i, %k]                      %k = 0 to 64 {
+//     loop.yield %a                           %a = loop.load %x[%i, %k]
+//   }                                         loop.yield %a, %a
+//   %m = loop.reduce max ...                }
 //
 // Legality. A reduction has no effects (C3) and reads memory that the kernel
 // does not write, so only its operands order it: it may run wherever they are

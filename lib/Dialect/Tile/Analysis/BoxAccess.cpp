@@ -26,8 +26,10 @@ static BoxAccess getBox(OpT op, ArrayRef<int64_t> shape) {
   box.memref = op.getMemref();
   box.indices = llvm::to_vector(op.getIndices());
   box.shape = llvm::to_vector(shape);
-  box.dims = getSpannedDims(op.getDims(), op.getMemRefType().getRank(), shape.size());
-  box.steps = op.getSteps() ? llvm::to_vector(*op.getSteps()) : SmallVector<int64_t>(shape.size(), 1);
+  box.dims =
+      getSpannedDims(op.getDims(), op.getMemRefType().getRank(), shape.size());
+  box.steps = op.getSteps() ? llvm::to_vector(*op.getSteps())
+                            : SmallVector<int64_t>(shape.size(), 1);
   if (op.getBounds())
     box.bounds = llvm::to_vector(*op.getBounds());
   return box;
@@ -35,22 +37,34 @@ static BoxAccess getBox(OpT op, ArrayRef<int64_t> shape) {
 
 std::optional<BoxAccess> BoxAccess::get(Operation *op) {
   return TypeSwitch<Operation *, std::optional<BoxAccess>>(op)
-      .Case([](LoadOp load) { return getBox(load, load.getResult().getType().getShape()); })
-      .Case([](StoreOp store) { return getBox(store, store.getValue().getType().getShape()); })
-      .Case<CopyOp, AsyncCopyOp>([](auto copy) { return getBox(copy, copy.getBuffer().getType().getShape()); })
+      .Case([](LoadOp load) {
+        return getBox(load, load.getResult().getType().getShape());
+      })
+      .Case([](StoreOp store) {
+        return getBox(store, store.getValue().getType().getShape());
+      })
+      .Case<CopyOp, AsyncCopyOp>([](auto copy) {
+        return getBox(copy, copy.getBuffer().getType().getShape());
+      })
       .Default([](Operation *) { return std::nullopt; });
 }
 
-static int64_t getBytes(Type element) { return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8); }
+static int64_t getBytes(Type element) {
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
 
-int64_t BoxAccess::getElementBytes() const { return getBytes(getMemRefType().getElementType()); }
+int64_t BoxAccess::getElementBytes() const {
+  return getBytes(getMemRefType().getElementType());
+}
 
 int64_t BoxAccess::getNumElements() const {
-  return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1),
+                         std::multiplies<>());
 }
 
 /// The strides and offset of a memref; nothing if it isn't strided.
-static std::optional<std::pair<SmallVector<int64_t>, int64_t>> getStridesAndOffset(MemRefType type) {
+static std::optional<std::pair<SmallVector<int64_t>, int64_t>>
+getStridesAndOffset(MemRefType type) {
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)))
@@ -64,7 +78,8 @@ std::optional<unsigned> BoxAccess::getUnitStrideDim() const {
     return std::nullopt;
   std::optional<unsigned> unit;
   for (unsigned t = 0; t < shape.size(); ++t)
-    if (form->first[dims[t]] == 1 && steps[t] == 1 && (!unit || shape[t] >= shape[*unit]))
+    if (form->first[dims[t]] == 1 && steps[t] == 1 &&
+        (!unit || shape[t] >= shape[*unit]))
       unit = t;
   return unit;
 }
@@ -74,35 +89,44 @@ int64_t getKnownDivisor(Value index) {
   if (matchPattern(index, m_ConstantInt(&constant)))
     return std::abs(constant.getSExtValue());
   if (auto sum = index.getDefiningOp<arith::AddIOp>())
-    return std::gcd(getKnownDivisor(sum.getLhs()), getKnownDivisor(sum.getRhs()));
+    return std::gcd(getKnownDivisor(sum.getLhs()),
+                    getKnownDivisor(sum.getRhs()));
   if (auto product = index.getDefiningOp<arith::MulIOp>())
-    return getKnownDivisor(product.getLhs()) * getKnownDivisor(product.getRhs());
+    return getKnownDivisor(product.getLhs()) *
+           getKnownDivisor(product.getRhs());
   auto argument = dyn_cast<BlockArgument>(index);
   if (!argument)
     return 1;
   Operation *owner = argument.getOwner()->getParentOp();
   if (auto loop = dyn_cast_or_null<scf::ForOp>(owner))
     return argument == loop.getInductionVar()
-               ? std::gcd(getKnownDivisor(loop.getLowerBound()), getKnownDivisor(loop.getStep()))
+               ? std::gcd(getKnownDivisor(loop.getLowerBound()),
+                          getKnownDivisor(loop.getStep()))
                : 1;
   if (auto kernel = dyn_cast_or_null<KernelOp>(owner)) {
-    AxisAttr axis = kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
+    AxisAttr axis =
+        kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
     return axis.getBlocks() == 1 ? 0 : axis.getStep();
   }
   return 1;
 }
 
 /// `width` halved until it divides `value`.
-static int64_t limitTo(int64_t width, int64_t value) { return value == 0 ? width : std::min(width, value & -value); }
+static int64_t limitTo(int64_t width, int64_t value) {
+  return value == 0 ? width : std::min(width, value & -value);
+}
 
 /// The limit that memory and masks put on accesses along tile dimension `unit`.
-static int64_t getBoxWidth(const BoxAccess &box, unsigned unit, int64_t alignment) {
+static int64_t getBoxWidth(const BoxAccess &box, unsigned unit,
+                           int64_t alignment) {
   auto form = getStridesAndOffset(box.getMemRefType());
-  if (!form || ShapedType::isDynamic(form->second) || llvm::any_of(form->first, ShapedType::isDynamic))
+  if (!form || ShapedType::isDynamic(form->second) ||
+      llvm::any_of(form->first, ShapedType::isDynamic))
     return 1;
   auto &[strides, offset] = *form;
   int64_t bytes = box.getElementBytes();
-  int64_t width = llvm::bit_floor(uint64_t(std::max<int64_t>(1, maxAccessBytes / bytes)));
+  int64_t width =
+      llvm::bit_floor(uint64_t(std::max<int64_t>(1, maxAccessBytes / bytes)));
   width = limitTo(width, std::max<int64_t>(1, alignment / bytes));
   width = limitTo(width, offset);
   for (auto [dim, index] : llvm::enumerate(box.indices))
@@ -119,7 +143,8 @@ static int64_t getBoxWidth(const BoxAccess &box, unsigned unit, int64_t alignmen
 /// The limit that a layout puts on accesses along `dim`.
 static int64_t getLayoutWidth(Value tile, unsigned dim) {
   LayoutAttr layout = getLayout(tile);
-  return layout ? layout.getLinearLayout().contiguity(dim) : cast<RankedTensorType>(tile.getType()).getDimSize(dim);
+  return layout ? layout.getLinearLayout().contiguity(dim)
+                : cast<RankedTensorType>(tile.getType()).getDimSize(dim);
 }
 
 /// The limit that a buffer puts on accesses along its last dimension, from
@@ -127,9 +152,13 @@ static int64_t getLayoutWidth(Value tile, unsigned dim) {
 static int64_t getBufferWidth(BufferType buffer, ValueRange indices) {
   int64_t bytes = getBytes(buffer.getElementType());
   int64_t width = std::max<int64_t>(1, sharedAlignment / bytes);
-  bool hasRows = llvm::any_of(buffer.getShape().drop_back(), [](int64_t size) { return size != 1; });
-  width = limitTo(width, hasRows ? buffer.getShape().back() + buffer.getLayout().getPad() : 0);
-  return indices.empty() ? width : limitTo(width, getKnownDivisor(indices.back()));
+  bool hasRows = llvm::any_of(buffer.getShape().drop_back(),
+                              [](int64_t size) { return size != 1; });
+  width = limitTo(width, hasRows ? buffer.getShape().back() +
+                                       buffer.getLayout().getPad()
+                                 : 0);
+  return indices.empty() ? width
+                         : limitTo(width, getKnownDivisor(indices.back()));
 }
 
 int64_t getAccessWidth(Operation *op, int64_t alignment) {
@@ -139,13 +168,18 @@ int64_t getAccessWidth(Operation *op, int64_t alignment) {
       return 1;
     int64_t width = getBoxWidth(*box, *unit, alignment);
     return TypeSwitch<Operation *, int64_t>(op)
-        .Case([&](LoadOp load) { return std::min(width, getLayoutWidth(load.getResult(), *unit)); })
-        .Case([&](StoreOp store) { return std::min(width, getLayoutWidth(store.getValue(), *unit)); })
+        .Case([&](LoadOp load) {
+          return std::min(width, getLayoutWidth(load.getResult(), *unit));
+        })
+        .Case([&](StoreOp store) {
+          return std::min(width, getLayoutWidth(store.getValue(), *unit));
+        })
         .Case<CopyOp, AsyncCopyOp>([&](auto copy) -> int64_t {
           // Threads go along the buffer's rows.
           if (*unit + 1 != box->shape.size())
             return 1;
-          return std::min(width, getBufferWidth(copy.getBuffer().getType(), {}));
+          return std::min(width,
+                          getBufferWidth(copy.getBuffer().getType(), {}));
         });
   }
   return TypeSwitch<Operation *, int64_t>(op)

@@ -47,8 +47,8 @@ TileDims::Tile TileDims::getTile(OpOperand &operand) {
 
 /// Null for a value that is not a tile.
 RankedTensorType TileDims::getType(Tile tile) {
-  Value value = isa<Value>(tile) ? cast<Value>(tile)
-                                 : cast<OpOperand *>(tile)->get();
+  Value value =
+      isa<Value>(tile) ? cast<Value>(tile) : cast<OpOperand *>(tile)->get();
   return dyn_cast<RankedTensorType>(value.getType());
 }
 
@@ -162,8 +162,8 @@ void TileDims::numberClasses() {
     Class &current = classes.emplace_back();
     for (const Dim &dim : relation.members(*entry)) {
       classOf[dim] = number;
-      current.members.push_back({Tile::getFromOpaqueValue(dim.first),
-                                 dim.second});
+      current.members.push_back(
+          {Tile::getFromOpaqueValue(dim.first), dim.second});
     }
     auto [tile, dim] = current.members.front();
     current.size = current.extent = getType(tile).getDimSize(dim);

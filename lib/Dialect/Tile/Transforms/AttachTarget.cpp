@@ -6,7 +6,8 @@
 //
 //   module {
 // ->
-//   module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, ...>} {
+//   module attributes {tile.target = #tile.target<chip = "sm_90a",
+//   multiprocessors = 132, ...>} {
 //
 // Legality: an attribute changes no values. A target that is there already is
 // replaced, as the name is given for this purpose.
@@ -68,8 +69,9 @@ struct AttachTargetPass : impl::AttachTargetPassBase<AttachTargetPass> {
       return signalPassFailure();
     }
     module->setAttr("tile.target", getTargetAttr(&getContext(), *target));
-    remark::passed(module.getLoc(), remark::RemarkOpts::name("AttachTarget")
-                                        .category(DEBUG_TYPE))
+    remark::passed(
+        module.getLoc(),
+        remark::RemarkOpts::name("AttachTarget").category(DEBUG_TYPE))
         << remark::add("{0}, with the numbers of {1}", target->chip,
                        target->product);
   }

@@ -20,9 +20,9 @@
 // checked.
 
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
-#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -100,7 +100,8 @@ static void maskReduction(ReduceOp reduce, const TileDims &dims) {
   Value first = reduce.getInputs().front();
   auto type = cast<RankedTensorType>(first.getType());
   int64_t axis = reduce.getAxis();
-  int64_t extent = dims.getExtent(dims.getClasses(reduce->getOpOperand(0))[axis]);
+  int64_t extent =
+      dims.getExtent(dims.getClasses(reduce->getOpOperand(0))[axis]);
   if (extent == type.getDimSize(axis))
     return;
 
@@ -119,7 +120,8 @@ static void maskReduction(ReduceOp reduce, const TileDims &dims) {
         builder, loc,
         DenseElementsAttr::get(inputType,
                                getIdentity(kind, inputType.getElementType())));
-    input.set(arith::SelectOp::create(builder, loc, mask, input.get(), identity));
+    input.set(
+        arith::SelectOp::create(builder, loc, mask, input.get(), identity));
   }
 }
 
@@ -171,18 +173,17 @@ struct BlockifyLaunchPass : impl::BlockifyLaunchPassBase<BlockifyLaunchPass> {
     if (sizes.empty())
       sizes.assign(schedule.getBlock().begin(), schedule.getBlock().end());
     TargetAttr target = TargetAttr::lookup(kernel);
-    if (!target || failed(blockifyLaunch(
-                       kernel, sizes, warps ? warps : schedule.getWarps(),
-                       target)))
+    if (!target ||
+        failed(blockifyLaunch(kernel, sizes,
+                              warps ? warps : schedule.getWarps(), target)))
       return signalPassFailure();
 
     int64_t blocks = 1;
     for (unsigned i = 0, n = kernel.getAxes().size(); i < n; ++i)
       blocks *= kernel.getAxis(i).getBlocks();
-    remark::passed(kernel.getLoc(),
-                   remark::RemarkOpts::name("BlockifyLaunch")
-                       .category(DEBUG_TYPE)
-                       .function(kernel.getSymName()))
+    remark::passed(kernel.getLoc(), remark::RemarkOpts::name("BlockifyLaunch")
+                                        .category(DEBUG_TYPE)
+                                        .function(kernel.getSymName()))
         << remark::add("{0} blocks of {1} threads on {2} multiprocessors",
                        blocks, *kernel.getWarps() * lanes,
                        target.getMultiprocessors());

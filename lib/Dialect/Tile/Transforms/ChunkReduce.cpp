@@ -25,9 +25,9 @@
 // equal positions of the chunks, in the order of the loop: that order is fixed.
 
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
-#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -133,8 +133,7 @@ llvm::MapVector<int64_t, SmallVector<Operation *>> Chunker::getLevels() {
 }
 
 SmallVector<int64_t> Chunker::getChunkShape(Value tile, unsigned dim) const {
-  SmallVector<int64_t> shape(
-      cast<RankedTensorType>(tile.getType()).getShape());
+  SmallVector<int64_t> shape(cast<RankedTensorType>(tile.getType()).getShape());
   shape[dim] = chunk;
   return shape;
 }
@@ -146,7 +145,8 @@ SmallVector<Operation *> Chunker::getSlice(ArrayRef<Operation *> ends) {
   while (!worklist.empty()) {
     for (OpOperand &operand : worklist.pop_back_val()->getOpOperands()) {
       Operation *def = operand.get().getDefiningOp();
-      if (def && getDim(operand) && !isConstantTile(operand.get()) && slice.insert(def).second)
+      if (def && getDim(operand) && !isConstantTile(operand.get()) &&
+          slice.insert(def).second)
         worklist.push_back(def);
     }
   }
@@ -208,12 +208,12 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
     if (auto reduce = dyn_cast<ReduceOp>(end))
       for (auto [kind, input] :
            llvm::zip_equal(reduce.getMonoids(), reduce.getInputs())) {
-        RankedTensorType type = withShape(
-            input.getType(), getChunkShape(input, reduce.getAxis()));
+        RankedTensorType type =
+            withShape(input.getType(), getChunkShape(input, reduce.getAxis()));
         inits.push_back(arith::ConstantOp::create(
             builder, loc,
-            DenseElementsAttr::get(
-                type, getIdentity(kind, type.getElementType()))));
+            DenseElementsAttr::get(type,
+                                   getIdentity(kind, type.getElementType()))));
       }
 
   int64_t last = llvm::alignTo(dims.getExtent(number), chunk);
@@ -244,9 +244,9 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
   for (Operation *end : ends) {
     if (auto reduce = dyn_cast<ReduceOp>(end)) {
       unsigned count = reduce.getInputs().size();
-      auto total = ReduceOp::create(builder, reduce.getLoc(),
-                                    reduce.getMonoids(),
-                                    totals.take_front(count), reduce.getAxis());
+      auto total =
+          ReduceOp::create(builder, reduce.getLoc(), reduce.getMonoids(),
+                           totals.take_front(count), reduce.getAxis());
       totals = totals.drop_front(count);
       reduce.replaceAllUsesWith(total.getResults());
     }
@@ -310,7 +310,8 @@ using Sizes = llvm::MapVector<unsigned, int64_t>;
 } // namespace
 
 /// Makes the inner dimensions `numbers` of one tile smaller until `chunk`
-/// elements of them are left; those that are contiguous in memory give way last.
+/// elements of them are left; those that are contiguous in memory give way
+/// last.
 static void limitTile(SmallVector<unsigned> numbers, const TileDims &dims,
                       int64_t chunk, Sizes &sizes) {
   llvm::erase_if(numbers, [&](unsigned number) {
@@ -453,7 +454,6 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
       remark::missed(kernel.getLoc(), options)
           << remark::add("{0}", explainMissed(kernel));
   }
-
 };
 
 } // namespace

@@ -214,11 +214,10 @@ struct CooperativeReducePass
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
     SmallVector<int64_t> extents;
-    kernel.walk([&](loop::ReduceOp reduce) {
-      extents.push_back(reduce.getExtent());
-    });
+    kernel.walk(
+        [&](loop::ReduceOp reduce) { extents.push_back(reduce.getExtent()); });
     if (reduceCooperatively(kernel) == 0) {
-      remark::missed(kernel.getLoc(), options) 
+      remark::missed(kernel.getLoc(), options)
           << remark::add("the kernel has no reduction");
       return;
     }

@@ -33,19 +33,20 @@ using namespace deplo::tile;
 static std::optional<int64_t> getTripCount(scf::ForOp loop) {
   APInt from, to, step;
   if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&from)) ||
-      !matchPattern(loop.getUpperBound(), m_ConstantInt(&to)) || !matchPattern(loop.getStep(), m_ConstantInt(&step)) ||
+      !matchPattern(loop.getUpperBound(), m_ConstantInt(&to)) ||
+      !matchPattern(loop.getStep(), m_ConstantInt(&step)) ||
       !step.isStrictlyPositive())
     return std::nullopt;
   int64_t length = to.getSExtValue() - from.getSExtValue();
   return length <= 0 ? 0 : llvm::divideCeil(length, step.getSExtValue());
 }
 
-/// Instructions of one iteration in a thread, roughly: one for each element that
-/// it computes or accesses.
+/// Instructions of one iteration in a thread, roughly: one for each element
+/// that it computes or accesses.
 static int64_t estimateInstructions(scf::ForOp loop) {
   int64_t instructions = 0;
   loop.getBody()->walk([&](Operation *op) {
-    Type type = op->getNumResults() != 0   ? op->getResult(0).getType()
+    Type type = op->getNumResults() != 0    ? op->getResult(0).getType()
                 : op->getNumOperands() != 0 ? op->getOperand(0).getType()
                                             : Type();
     LayoutAttr layout = type ? getLayout(type) : LayoutAttr();
@@ -61,7 +62,8 @@ int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
   std::optional<int64_t> trips = getTripCount(loop);
   if (!trips || *trips < 2)
     return 1;
-  most = std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
+  most =
+      std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
   for (int64_t factor = most; factor > 1; --factor)
     if (*trips % factor == 0)
       return factor;
@@ -75,10 +77,15 @@ struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    auto options = remark::RemarkOpts::name("MarkUnroll").category(DEBUG_TYPE).function(kernel.getSymName());
-    int64_t most = unroll != 0 ? int64_t(unroll) : kernel.getSchedule() ? kernel.getSchedule()->getUnroll() : 1;
+    auto options = remark::RemarkOpts::name("MarkUnroll")
+                       .category(DEBUG_TYPE)
+                       .function(kernel.getSymName());
+    int64_t most = unroll != 0            ? int64_t(unroll)
+                   : kernel.getSchedule() ? kernel.getSchedule()->getUnroll()
+                                          : 1;
     if (most < 1) {
-      kernel.emitOpError() << "can't be unrolled with unroll=" << most << ", expected a positive number";
+      kernel.emitOpError() << "can't be unrolled with unroll=" << most
+                           << ", expected a positive number";
       return signalPassFailure();
     }
     SmallVector<scf::ForOp> loops;
@@ -88,8 +95,11 @@ struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
       int64_t factor = chooseUnroll(loop, most);
       if (factor == 1)
         continue;
-      loop->setAttr("tile.unroll", IntegerAttr::get(IntegerType::get(&getContext(), 64), factor));
-      remark::passed(loop.getLoc(), options) << remark::add("{0} of {1} iterations at once", factor, *getTripCount(loop));
+      loop->setAttr(
+          "tile.unroll",
+          IntegerAttr::get(IntegerType::get(&getContext(), 64), factor));
+      remark::passed(loop.getLoc(), options) << remark::add(
+          "{0} of {1} iterations at once", factor, *getTripCount(loop));
       changed = true;
     }
     if (changed)
@@ -97,7 +107,8 @@ struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
     remark::missed(kernel.getLoc(), options)
         << (loops.empty() ? "the kernel has no loop"
             : most == 1   ? "the schedule says unroll = 1"
-                          : "no loop has a known number of iterations that can be shared out");
+                          : "no loop has a known number of iterations that can "
+                          "be shared out");
     markAllAnalysesPreserved();
   }
 };

@@ -45,7 +45,8 @@ struct ModelledAccess {
 } // namespace
 
 /// Nothing, if rows of the box are not evenly spaced in the buffer.
-static std::optional<ModelledAccess> modelBox(BufferType buffer, const LinearLayout &layout, int64_t vector) {
+static std::optional<ModelledAccess>
+modelBox(BufferType buffer, const LinearLayout &layout, int64_t vector) {
   ModelledAccess result;
   result.access.layout = layout;
   result.access.vectorWidth = vector;
@@ -60,9 +61,11 @@ static std::optional<ModelledAccess> modelBox(BufferType buffer, const LinearLay
 }
 
 /// Nothing, if the tile has no layout or can't be modelled.
-static std::optional<ModelledAccess> modelTile(BufferType buffer, Value tile, int64_t vector) {
+static std::optional<ModelledAccess> modelTile(BufferType buffer, Value tile,
+                                               int64_t vector) {
   LayoutAttr layout = getLayout(tile);
-  return layout ? modelBox(buffer, layout.getLinearLayout(), vector) : std::nullopt;
+  return layout ? modelBox(buffer, layout.getLinearLayout(), vector)
+                : std::nullopt;
 }
 
 /// Elements of one access of a thread: as chosen, or else as can be.
@@ -72,12 +75,14 @@ static int64_t getVector(Operation *access, int64_t alignment) {
 }
 
 /// What all accesses cost with `pad`; nothing if it misaligns one.
-static std::optional<BankConflicts> getCost(ArrayRef<ModelledAccess> accesses, int64_t pad) {
+static std::optional<BankConflicts> getCost(ArrayRef<ModelledAccess> accesses,
+                                            int64_t pad) {
   BankConflicts cost;
   for (const ModelledAccess &modelled : accesses) {
     SharedBuffer box = modelled.box;
     box.pad += pad;
-    llvm::Expected<BankConflicts> conflicts = getBankConflicts(modelled.access, box);
+    llvm::Expected<BankConflicts> conflicts =
+        getBankConflicts(modelled.access, box);
     if (!conflicts) {
       llvm::consumeError(conflicts.takeError());
       return std::nullopt;
@@ -87,7 +92,8 @@ static std::optional<BankConflicts> getCost(ArrayRef<ModelledAccess> accesses, i
   return cost;
 }
 
-std::optional<PaddingEffect> tile::choosePadding(AllocOp alloc, int64_t alignment, int64_t budget) {
+std::optional<PaddingEffect>
+tile::choosePadding(AllocOp alloc, int64_t alignment, int64_t budget) {
   BufferType buffer = alloc.getType();
   if (buffer.getRank() == 0 || buffer.getLayout().getSwizzle() != 0)
     return std::nullopt;
@@ -101,24 +107,29 @@ std::optional<PaddingEffect> tile::choosePadding(AllocOp alloc, int64_t alignmen
       continue;
     }
     std::optional<ModelledAccess> modelled =
-        isa<ReadOp>(user) ? modelTile(buffer, user->getResult(0), vector)
-                          : modelTile(buffer, cast<WriteOp>(user).getValue(), vector);
+        isa<ReadOp>(user)
+            ? modelTile(buffer, user->getResult(0), vector)
+            : modelTile(buffer, cast<WriteOp>(user).getValue(), vector);
     if (!modelled)
       return std::nullopt;
     accesses.push_back(std::move(*modelled));
   }
-  std::optional<BankConflicts> before = getCost(accesses, buffer.getLayout().getPad());
+  std::optional<BankConflicts> before =
+      getCost(accesses, buffer.getLayout().getPad());
   if (!before)
     return std::nullopt;
 
   BankConflicts best = *before;
-  PaddingEffect effect{buffer.getLayout().getPad(), before->degree, before->degree};
+  PaddingEffect effect{buffer.getLayout().getPad(), before->degree,
+                       before->degree};
   int64_t bytes = buffer.getElementType().getIntOrFloatBitWidth() / 8;
   int64_t rows = 1;
   for (int64_t size : buffer.getShape().drop_back())
     rows *= size;
   // Beyond a row of all banks, the pattern repeats.
-  int64_t most = std::min<int64_t>(numSharedMemoryBanks * sharedMemoryBankBytes, budget / rows) / bytes;
+  int64_t most = std::min<int64_t>(numSharedMemoryBanks * sharedMemoryBankBytes,
+                                   budget / rows) /
+                 bytes;
   for (int64_t pad = 0; pad <= most && !best.isConflictFree(); ++pad) {
     if (rows > 1 && (buffer.getShape().back() + pad) % copyVector != 0)
       continue;
@@ -134,13 +145,27 @@ std::optional<PaddingEffect> tile::choosePadding(AllocOp alloc, int64_t alignmen
 
 void tile::padBuffer(AllocOp alloc, int64_t pad) {
   BufferType before = alloc.getType();
-  SharedAttr shared = SharedAttr::get(alloc.getContext(), pad, before.getLayout().getSwizzle());
-  alloc.getResult().setType(BufferType::get(alloc.getContext(), before.getShape(), before.getElementType(), shared));
+  SharedAttr shared =
+      SharedAttr::get(alloc.getContext(), pad, before.getLayout().getSwizzle());
+  alloc.getResult().setType(BufferType::get(
+      alloc.getContext(), before.getShape(), before.getElementType(), shared));
 }
 
 /// `2-way`, or `conflict-free`.
 static std::string describe(int64_t degree) {
   return degree <= 1 ? "conflict-free" : std::to_string(degree) + "-way";
+}
+
+/// Why a buffer gets no other pad.
+static std::string getReason(const std::optional<PaddingEffect> &effect,
+                             int64_t budget) {
+  if (!effect)
+    return " has accesses without layouts or evenly spaced rows";
+  if (effect->degreeBefore <= 1)
+    return " has conflict-free accesses";
+  return " keeps " + describe(effect->degreeBefore) +
+         " accesses: no pad of up to " + std::to_string(budget) +
+         " bytes lowers that";
 }
 
 /// The name of the input that a buffer holds.
@@ -158,43 +183,48 @@ struct PadSmemPass : tile::impl::PadSmemPassBase<PadSmemPass> {
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    FailureOr<Choice> choice = getChoice(kernel, mode, [](ScheduleAttr schedule) { return schedule.getPadSmem(); });
+    FailureOr<Choice> choice =
+        getChoice(kernel, mode,
+                  [](ScheduleAttr schedule) { return schedule.getPadSmem(); });
     if (failed(choice) || failed(checkAlignment(kernel, alignment)))
       return signalPassFailure();
-    auto options = remark::RemarkOpts::name("PadSmem").category(DEBUG_TYPE).function(kernel.getSymName());
+    auto options = remark::RemarkOpts::name("PadSmem")
+                       .category(DEBUG_TYPE)
+                       .function(kernel.getSymName());
     SmallVector<AllocOp> buffers;
     kernel.walk([&](AllocOp alloc) { buffers.push_back(alloc); });
     if (buffers.empty() || *choice == Choice::Never) {
       remark::missed(kernel.getLoc(), options)
-          << (buffers.empty() ? "the kernel has no shared buffer" : "the schedule says never");
+          << (buffers.empty() ? "the kernel has no shared buffer"
+                              : "the schedule says never");
       return markAllAnalysesPreserved();
     }
     TargetAttr target = TargetAttr::lookup(kernel);
     if (!target)
       return signalPassFailure();
     int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
+    SmallVector<std::string> reasons;
     for (AllocOp alloc : buffers) {
       int64_t bytes = alloc.getType().getSizeInBytes();
-      int64_t budget = *choice == Choice::Always ? left : std::min(left, bytes / 4);
-      std::optional<PaddingEffect> effect = choosePadding(alloc, alignment, budget);
+      int64_t budget =
+          *choice == Choice::Always ? left : std::min(left, bytes / 4);
+      std::optional<PaddingEffect> effect =
+          choosePadding(alloc, alignment, budget);
       std::string name = getBufferName(alloc);
-      if (!effect) {
-        remark::missed(alloc.getLoc(), options)
-            << remark::add("{0} has accesses without layouts or evenly spaced rows", name);
-      } else if (effect->pad == alloc.getType().getLayout().getPad()) {
-        remark::missed(alloc.getLoc(), options)
-            << (effect->degreeBefore <= 1
-                    ? remark::add("accesses of {0} are conflict-free", name)
-                    : remark::add("accesses of {0} stay {1}: no pad of up to {2} bytes lowers that", name,
-                                  describe(effect->degreeBefore), budget));
-      } else {
-        padBuffer(alloc, effect->pad);
-        left -= alloc.getType().getSizeInBytes() - bytes;
-        remark::passed(alloc.getLoc(), options)
-            << remark::add("accesses of {0}: {1} -> {2} with a pad of {3}", name,
-                           describe(effect->degreeBefore), describe(effect->degreeAfter), effect->pad);
+      if (!effect || effect->pad == alloc.getType().getLayout().getPad()) {
+        reasons.push_back(name + getReason(effect, budget));
+        continue;
       }
+      padBuffer(alloc, effect->pad);
+      left -= alloc.getType().getSizeInBytes() - bytes;
+      remark::passed(alloc.getLoc(), options)
+          << remark::add("accesses of {0}: {1} -> {2} with a pad of {3}", name,
+                         describe(effect->degreeBefore),
+                         describe(effect->degreeAfter), effect->pad);
     }
+    if (!reasons.empty())
+      remark::missed(kernel.getLoc(), options)
+          << remark::add("{0}", llvm::join(reasons, "; "));
   }
 };
 

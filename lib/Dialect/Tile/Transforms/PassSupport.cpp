@@ -3,6 +3,7 @@
 
 #include "PassSupport.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -16,29 +17,48 @@ std::string getMemrefName(Value memref) {
   return "%arg" + std::to_string(argument.getArgNumber());
 }
 
-FailureOr<Choice> getChoice(KernelOp kernel, StringRef mode, llvm::function_ref<Choice(ScheduleAttr)> scheduled) {
+FailureOr<Choice>
+getChoice(KernelOp kernel, StringRef mode,
+          llvm::function_ref<Choice(ScheduleAttr)> scheduled) {
   if (mode.empty())
-    return kernel.getSchedule() ? scheduled(*kernel.getSchedule()) : Choice::Auto;
+    return kernel.getSchedule() ? scheduled(*kernel.getSchedule())
+                                : Choice::Auto;
   if (std::optional<Choice> choice = symbolizeChoice(mode))
     return *choice;
-  return kernel.emitOpError() << "can't be scheduled with mode=" << mode << ", expected auto, always or never";
+  return kernel.emitOpError() << "can't be scheduled with mode=" << mode
+                              << ", expected auto, always or never";
 }
 
 LogicalResult checkAlignment(KernelOp kernel, int64_t alignment) {
   if (alignment >= 1 && llvm::isPowerOf2_64(alignment))
     return success();
-  return kernel.emitOpError() << "can't have arguments with alignment=" << alignment << ", expected a power of two";
+  return kernel.emitOpError()
+         << "can't have arguments with alignment=" << alignment
+         << ", expected a power of two";
+}
+
+TargetAttr findTarget(KernelOp kernel) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  return module ? module->getAttrOfType<TargetAttr>("tile.target")
+                : TargetAttr();
+}
+
+static int64_t getBytes(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return type.getNumElements() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
 int64_t getSharedBytes(KernelOp kernel) {
   int64_t bytes = 0;
-  kernel.walk([&](AllocOp alloc) { bytes += alloc.getType().getSizeInBytes(); });
-  kernel.walk([&](ReduceOp reduce) {
-    for (Value result : reduce.getResults()) {
-      auto type = cast<RankedTensorType>(result.getType());
-      bytes += kernel.getWarps().value_or(1) * type.getNumElements() *
-               llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    }
+  kernel.walk([&](Operation *op) {
+    if (auto alloc = dyn_cast<AllocOp>(op))
+      bytes += alloc.getType().getSizeInBytes();
+    else if (auto convert = dyn_cast<ConvertLayoutOp>(op))
+      bytes += getBytes(convert.getResult());
+    else if (auto reduce = dyn_cast<ReduceOp>(op))
+      for (Value result : reduce.getResults())
+        bytes += kernel.getWarps().value_or(1) * getBytes(result);
   });
   return bytes;
 }

@@ -16,14 +16,18 @@ std::string getMemrefName(mlir::Value memref);
 
 /// The pass option `mode` (auto, always or never), or what the schedule says if
 /// it is empty. Emits an error if it is none of these.
-mlir::FailureOr<Choice> getChoice(KernelOp kernel, llvm::StringRef mode,
-                                  llvm::function_ref<Choice(ScheduleAttr)> scheduled);
+mlir::FailureOr<Choice>
+getChoice(KernelOp kernel, llvm::StringRef mode,
+          llvm::function_ref<Choice(ScheduleAttr)> scheduled);
 
 /// Emits an error unless the pass option `alignment` is a power of two.
 mlir::LogicalResult checkAlignment(KernelOp kernel, int64_t alignment);
 
-/// Bytes of shared memory that the buffers of `kernel` take, and the exchange of
-/// its reductions between warps.
+/// The target of the module around `kernel`, or null.
+TargetAttr findTarget(KernelOp kernel);
+
+/// Bytes of shared memory that `kernel` takes at most: its buffers, and what
+/// reductions and conversions of layouts exchange between warps.
 int64_t getSharedBytes(KernelOp kernel);
 
 } // namespace deplo::tile

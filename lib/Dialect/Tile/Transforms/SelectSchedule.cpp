@@ -5,9 +5,11 @@
 //
 //   loop.kernel @k(...) {
 // ->
-//   loop.kernel @k(...) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4>} {
+//   loop.kernel @k(...) attributes {schedule = #tile.schedule<block = [1],
+//   warps = 8, vector = 4>} {
 //
-// It asks what is pinned by name first, then the analytic model (ScheduleModel).
+// It asks what is pinned by name first, then the analytic model
+// (ScheduleModel).
 //
 // Legality: a schedule changes no values. What hardware can't run is refused
 // here or by the step that takes it up.
@@ -25,6 +27,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <map>
 
 #define DEBUG_TYPE "deplo-select-schedule"
 
@@ -51,8 +55,7 @@ public:
 
 private:
   void findInnerDims(Block &block, SmallVectorImpl<Operation *> &around);
-  template <typename AccessOp>
-  void addAccess(AccessOp access, bool isStore);
+  template <typename AccessOp> void addAccess(AccessOp access, bool isStore);
   void countLiveTiles();
   int64_t countReductions(Block &block);
   int64_t countInstructions();
@@ -97,11 +100,13 @@ void FactFinder::findInnerDims(Block &block,
       continue;
     }
     unsigned dim = 0;
-    while (dim < innerLoops.size() &&
-           (facts.inner[dim].extent != extent ||
-            llvm::any_of(innerLoops[dim], [&](Operation *loop) {
-              return llvm::is_contained(around, loop);
-            })))
+    while (dim < innerLoops.size() && (facts.inner[dim].extent != extent ||
+                                       llvm::any_of(
+                                           innerLoops[dim],
+                                           [&](Operation *loop) {
+                                             return llvm::is_contained(around,
+                                                                       loop);
+                                           })))
       ++dim;
     if (dim == innerLoops.size()) {
       innerLoops.emplace_back();
@@ -222,28 +227,55 @@ int64_t FactFinder::countReductions(Block &block) {
   return longest;
 }
 
-/// Instructions for each element of the innermost loops together, with the
-/// weights of their usual expansions.
+/// Instructions of the usual expansion of an operation.
+static int64_t getCost(Operation *op) {
+  if (isa<math::SqrtOp, math::RsqrtOp>(op))
+    return 4;
+  if (isa<math::FmaOp, math::AbsFOp>(op))
+    return 1;
+  if (isa<math::MathDialect>(op->getDialect()))
+    return 8;
+  if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(op))
+    return 8;
+  return 1;
+}
+
+/// Instructions for each element of the inner loops (or, without them, of the
+/// axes). What several loops compute from the same loads counts once.
 int64_t FactFinder::countInstructions() {
   int64_t count = 0;
+  std::map<std::vector<const void *>, Value> known;
+  DenseMap<Value, Value> same; // the first value that equals a value
   kernel.walk([&](Operation *op) {
-    Operation *parent = op->getParentOp();
     bool isInner = facts.inner.empty() ||
                    llvm::any_of(innerLoops, [&](ArrayRef<Operation *> loops) {
-                     return llvm::is_contained(loops, parent);
+                     return llvm::is_contained(loops, op->getParentOp());
                    });
     if (!isInner || op->getNumRegions() != 0 || isa<arith::ConstantOp>(op))
       return;
-    if (isa<math::SqrtOp, math::RsqrtOp>(op))
-      count += 4;
-    else if (op->getDialect()->getNamespace() == "math" &&
-             !isa<math::FmaOp, math::AbsFOp>(op))
-      count += 10;
-    else if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(
-                 op))
-      count += 8;
-    else
-      count += 1;
+    if (op->getNumResults() != 1) {
+      count += 1; // a store or the combination of a yielded value
+      return;
+    }
+    std::vector<const void *> key = {op->getName().getAsOpaquePointer()};
+    if (auto load = dyn_cast<loop::LoadOp>(op)) {
+      key.push_back(load.getMemref().getAsOpaquePointer());
+      key.push_back(load.getMap().getAsOpaquePointer());
+      for (Value index : load.getIndices()) {
+        auto dim = dimOf.find(index);
+        key.push_back(dim == dimOf.end() ? nullptr
+                                         : reinterpret_cast<const void *>(
+                                               uintptr_t(dim->second) + 1));
+      }
+    } else {
+      key.push_back(op->getAttrDictionary().getAsOpaquePointer());
+      for (Value operand : op->getOperands())
+        key.push_back(same.lookup_or(operand, operand).getAsOpaquePointer());
+    }
+    auto [entry, isNew] = known.insert({key, op->getResult(0)});
+    same[op->getResult(0)] = entry->second;
+    if (isNew)
+      count += getCost(op);
   });
   return std::max<int64_t>(count, 1);
 }
@@ -268,8 +300,8 @@ ScheduleFacts FactFinder::run() {
   });
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
-    return llvm::any_of(
-        loops, [](Operation *loop) { return isa<loop::ForOp>(loop); });
+    return llvm::any_of(loops,
+                        [](Operation *loop) { return isa<loop::ForOp>(loop); });
   });
   facts.passes =
       std::max<int64_t>(facts.dependentReductions + (hasSweep ? 1 : 0), 1);
@@ -328,8 +360,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
   auto setNumber = [&](std::optional<int64_t> &field, bool allowsZero) {
     FailureOr<int64_t> number = parsePower(value, allowsZero);
     if (failed(number))
-      return LogicalResult(bad(allowsZero ? "0 or a power of two"
-                                          : "a power of two"));
+      return LogicalResult(
+          bad(allowsZero ? "0 or a power of two" : "a power of two"));
     field = *number;
     return success();
   };
@@ -348,8 +380,13 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
   if (name == "unroll")
     return setNumber(pins.numbers.unroll, /*allowsZero=*/false);
-  if (name == "stage_inputs")
-    return setChoice(pins.stageInputs);
+  if (name == "stage_inputs") {
+    if (failed(setChoice(pins.stageInputs)))
+      return failure();
+    if (pins.stageInputs == Choice::Never)
+      pins.numbers.stages = false;
+    return success();
+  }
   if (name == "async_copy")
     return setChoice(pins.asyncCopy);
   if (name == "pad_smem")
@@ -393,10 +430,10 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       chooseSchedule(facts, target, pins.numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
-  kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), choice->block, choice->warps, choice->vector,
-      choice->chunk, choice->unroll, pins.stageInputs, pins.asyncCopy,
-      pins.padSmem));
+  kernel.setScheduleAttr(
+      ScheduleAttr::get(&getContext(), choice->block, choice->warps,
+                        choice->vector, choice->chunk, choice->unroll,
+                        pins.stageInputs, pins.asyncCopy, pins.padSmem));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -416,8 +453,9 @@ void SelectSchedulePass::runOnOperation() {
   ModuleOp module = getOperation();
   SmallVector<loop::KernelOp> kernels(module.getOps<loop::KernelOp>());
   if (kernels.empty()) {
-    remark::missed(module.getLoc(), remark::RemarkOpts::name("SelectSchedule")
-                                        .category(DEBUG_TYPE))
+    remark::missed(
+        module.getLoc(),
+        remark::RemarkOpts::name("SelectSchedule").category(DEBUG_TYPE))
         << remark::add("the module has no loop.kernel");
     return;
   }

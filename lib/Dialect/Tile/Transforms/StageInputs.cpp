@@ -13,8 +13,9 @@
 //   %row = tile.alloc : !tile.buffer<1x8192xf32, #tile.shared<>>
 //   tile.copy %x[%i, %c0] to %row : memref<32x8192xf32>, !tile.buffer<...>
 //   tile.barrier
-//   scf.for %k = ... { %a = tile.read %row[%c0, %k] : !tile.buffer<...> -> tensor<1x2048xf32>
-//   scf.for %j = ... { %b = tile.read %row[%c0, %j] : !tile.buffer<...> -> tensor<1x2048xf32>
+//   scf.for %k = ... { %a = tile.read %row[%c0, %k] : !tile.buffer<...> ->
+//   tensor<1x2048xf32> scf.for %j = ... { %b = tile.read %row[%c0, %j] :
+//   !tile.buffer<...> -> tensor<1x2048xf32>
 //
 // Legality: the memref is not stored to. All loads of a row have one corner,
 // but for what the loops that sweep it add; these start at 0 and go by whole
@@ -68,7 +69,9 @@ static std::optional<Sweep> getSweep(scf::ForOp loop) {
 /// The loop whose induction variable `index` is, or null.
 static scf::ForOp getLoop(Value index) {
   auto argument = dyn_cast_or_null<BlockArgument>(index);
-  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  auto loop = argument
+                  ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                  : scf::ForOp();
   return loop && argument == loop.getInductionVar() ? loop : scf::ForOp();
 }
 
@@ -82,7 +85,8 @@ static std::optional<StagedRow> getRow(LoadOp load) {
   row.dims = box.dims;
   row.steps = box.steps;
   row.bounds = box.bounds;
-  StagedRow::Read read{load, SmallVector<Value>(box.shape.size()), SmallVector<int64_t>(box.shape.size(), 0)};
+  StagedRow::Read read{load, SmallVector<Value>(box.shape.size()),
+                       SmallVector<int64_t>(box.shape.size(), 0)};
   for (auto [dim, index] : llvm::enumerate(box.indices)) {
     AffineIndex coordinate = AffineIndex::get(index);
     const int64_t *tileDim = llvm::find(box.dims, int64_t(dim));
@@ -90,15 +94,18 @@ static std::optional<StagedRow> getRow(LoadOp load) {
     size_t t = tileDim - box.dims.begin();
     if (scf::ForOp loop = getLoop(coordinate.base)) {
       std::optional<Sweep> sweep = getSweep(loop);
-      if (!sweep || !isSpanned || coordinate.scale < 1 || coordinate.scale % box.steps[t] != 0)
+      if (!sweep || !isSpanned || coordinate.scale < 1 ||
+          coordinate.scale % box.steps[t] != 0)
         return std::nullopt;
       int64_t factor = coordinate.scale / box.steps[t];
-      row.shape[t] = (sweep->iterations - 1) * sweep->step * factor + box.shape[t];
+      row.shape[t] =
+          (sweep->iterations - 1) * sweep->step * factor + box.shape[t];
       read.sweeps[t] = coordinate.base;
       read.factors[t] = factor;
       coordinate = {Value(), 0, coordinate.offset};
     }
-    if (coordinate.base && !isa<KernelOp>(coordinate.base.getParentBlock()->getParentOp()))
+    if (coordinate.base &&
+        !isa<KernelOp>(coordinate.base.getParentBlock()->getParentOp()))
       return std::nullopt;
     row.hasInnerDim |= isSpanned && box.shape[t] > 1 && !coordinate.base;
     row.corner.push_back(coordinate);
@@ -109,13 +116,15 @@ static std::optional<StagedRow> getRow(LoadOp load) {
 
 BufferType StagedRow::getBufferType() const {
   MLIRContext *context = memref.getContext();
-  return BufferType::get(context, shape, cast<MemRefType>(memref.getType()).getElementType(),
+  return BufferType::get(context, shape,
+                         cast<MemRefType>(memref.getType()).getElementType(),
                          SharedAttr::get(context, /*pad=*/0, /*swizzle=*/0));
 }
 
 bool StagedRow::isSameRow(const StagedRow &other) const {
-  return memref == other.memref && corner == other.corner && shape == other.shape && dims == other.dims &&
-         steps == other.steps && bounds == other.bounds;
+  return memref == other.memref && corner == other.corner &&
+         shape == other.shape && dims == other.dims && steps == other.steps &&
+         bounds == other.bounds;
 }
 
 /// The operation of the kernel's own block that holds `op`.
@@ -129,7 +138,8 @@ static Operation *getTopLevel(Operation *op) {
 /// kernel's own block.
 static bool isKnownBefore(const StagedRow &row, Operation *op) {
   return llvm::all_of(row.corner, [&](const AffineIndex &coordinate) {
-    Operation *definition = coordinate.base ? coordinate.base.getDefiningOp() : nullptr;
+    Operation *definition =
+        coordinate.base ? coordinate.base.getDefiningOp() : nullptr;
     return !definition || definition->isBeforeInBlock(op);
   });
 }
@@ -140,14 +150,16 @@ std::vector<StagedRow> tile::findRows(KernelOp kernel) {
   kernel.walk([&](StoreOp store) { stored.insert(store.getMemref()); });
   Operation *first = nullptr;
   kernel.walk<WalkOrder::PreOrder>([&](LoadOp load) {
-    std::optional<StagedRow> row = stored.contains(load.getMemref()) ? std::nullopt : getRow(load);
+    std::optional<StagedRow> row =
+        stored.contains(load.getMemref()) ? std::nullopt : getRow(load);
     if (!row)
       return;
     if (!first)
       first = getTopLevel(load);
     if (!isKnownBefore(*row, first))
       return;
-    auto same = llvm::find_if(rows, [&](const StagedRow &other) { return other.isSameRow(*row); });
+    auto same = llvm::find_if(
+        rows, [&](const StagedRow &other) { return other.isSameRow(*row); });
     if (same == rows.end())
       rows.push_back(*row);
     else
@@ -162,8 +174,10 @@ std::vector<StagedRow> tile::findRows(KernelOp kernel) {
 
 /// An index constant: one that the block has already, or a new one.
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  for (Operation &op : llvm::make_range(builder.getInsertionBlock()->begin(), builder.getInsertionPoint()))
-    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op); constant && constant.value() == value)
+  for (Operation &op : llvm::make_range(builder.getInsertionBlock()->begin(),
+                                        builder.getInsertionPoint()))
+    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op);
+        constant && constant.value() == value)
       return constant;
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
@@ -173,11 +187,13 @@ static Value createCopy(OpBuilder &builder, const StagedRow &row) {
   Location loc = load.getLoc();
   SmallVector<Value> corner;
   for (const AffineIndex &coordinate : row.corner)
-    corner.push_back(coordinate.base ? coordinate.rebuild(builder, loc, coordinate.base)
-                                     : createIndex(builder, loc, coordinate.offset));
+    corner.push_back(coordinate.base
+                         ? coordinate.rebuild(builder, loc, coordinate.base)
+                         : createIndex(builder, loc, coordinate.offset));
   Value buffer = AllocOp::create(builder, loc, row.getBufferType());
-  CopyOp::create(builder, loc, row.memref, corner, buffer, load.getDimsAttr(), load.getStepsAttr(),
-                 load.getBoundsAttr(), /*vector=*/IntegerAttr());
+  CopyOp::create(builder, loc, row.memref, corner, buffer, load.getDimsAttr(),
+                 load.getStepsAttr(), load.getBoundsAttr(),
+                 /*vector=*/IntegerAttr());
   return buffer;
 }
 
@@ -188,11 +204,13 @@ static void replaceLoad(const StagedRow::Read &read, Value buffer, Value zero) {
   SmallVector<Value> indices;
   for (auto [sweep, factor] : llvm::zip(read.sweeps, read.factors)) {
     if (sweep && factor != 1)
-      indices.push_back(arith::MulIOp::create(builder, loc, sweep, createIndex(builder, loc, factor)));
+      indices.push_back(arith::MulIOp::create(
+          builder, loc, sweep, createIndex(builder, loc, factor)));
     else
       indices.push_back(sweep ? sweep : zero);
   }
-  auto replacement = ReadOp::create(builder, loc, load.getType(), buffer, indices, /*vector=*/IntegerAttr());
+  auto replacement = ReadOp::create(builder, loc, load.getType(), buffer,
+                                    indices, /*vector=*/IntegerAttr());
   load.replaceAllUsesWith(replacement.getResult());
   load.erase();
 }
@@ -201,7 +219,8 @@ void tile::stageRows(ArrayRef<StagedRow> rows) {
   Operation *first = nullptr;
   for (const StagedRow &row : rows)
     for (const StagedRow::Read &read : row.reads)
-      if (Operation *reader = getTopLevel(read.load); !first || reader->isBeforeInBlock(first))
+      if (Operation *reader = getTopLevel(read.load);
+          !first || reader->isBeforeInBlock(first))
         first = reader;
   if (!first)
     return;
@@ -227,10 +246,15 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    FailureOr<Choice> choice = getChoice(kernel, mode, [](ScheduleAttr schedule) { return schedule.getStageInputs(); });
+    FailureOr<Choice> choice =
+        getChoice(kernel, mode, [](ScheduleAttr schedule) {
+          return schedule.getStageInputs();
+        });
     if (failed(choice))
       return signalPassFailure();
-    auto options = remark::RemarkOpts::name("StageInputs").category(DEBUG_TYPE).function(kernel.getSymName());
+    auto options = remark::RemarkOpts::name("StageInputs")
+                       .category(DEBUG_TYPE)
+                       .function(kernel.getSymName());
     if (*choice == Choice::Never) {
       remark::missed(kernel.getLoc(), options) << "the schedule says never";
       return markAllAnalysesPreserved();
@@ -239,10 +263,12 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
     std::vector<StagedRow> rows = findRows(kernel);
     std::vector<StagedRow> wanted;
     llvm::copy_if(rows, std::back_inserter(wanted), [&](const StagedRow &row) {
-      return row.reads.size() > 1 || (*choice == Choice::Always && row.hasInnerDim);
+      return row.reads.size() > 1 ||
+             (*choice == Choice::Always && row.hasInnerDim);
     });
     if (wanted.empty()) {
-      remark::missed(kernel.getLoc(), options) << remark::add("{0}", whyNot(kernel, rows, *choice));
+      remark::missed(kernel.getLoc(), options)
+          << remark::add("{0}", whyNot(kernel, rows, *choice));
       return markAllAnalysesPreserved();
     }
     TargetAttr target = TargetAttr::lookup(kernel);
@@ -251,50 +277,62 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
 
     std::vector<StagedRow> staged;
     int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
+    SmallVector<std::string> reasons;
     for (const StagedRow &row : largestSavingFirst(wanted)) {
       int64_t bytes = row.getBufferType().getSizeInBytes();
       std::string name = getMemrefName(row.memref);
       if (bytes > left) {
-        remark::missed(kernel.getLoc(), options)
-            << remark::add("a block's part of {0} takes {1} bytes, and {2} has {3} left for it", name, bytes,
-                           target.getChip().str(), left);
+        reasons.push_back(
+            llvm::formatv("a block's part of {0} takes {1} bytes, and {2} has "
+                          "{3} left for it",
+                          name, bytes, target.getChip(), left));
         continue;
       }
       left -= bytes;
       staged.push_back(row);
-      remark::passed(kernel.getLoc(), options) << remark::add("{0} bytes of {1} are copied once and read {2} times",
-                                                              bytes, name, row.reads.size());
+      remark::passed(kernel.getLoc(), options)
+          << remark::add("{0} bytes of {1} are copied once and read {2} times",
+                         bytes, name, row.reads.size());
     }
     stageRows(staged);
+    if (!reasons.empty())
+      remark::missed(kernel.getLoc(), options)
+          << remark::add("{0}", llvm::join(reasons, "; "));
     if (staged.empty())
       markAllAnalysesPreserved();
   }
 
   /// Ties go to the row that is read first.
   static std::vector<StagedRow> largestSavingFirst(ArrayRef<StagedRow> rows) {
-    SmallVector<size_t> order = llvm::to_vector(llvm::seq<size_t>(0, rows.size()));
+    SmallVector<size_t> order =
+        llvm::to_vector(llvm::seq<size_t>(0, rows.size()));
     auto getKey = [&](size_t i) {
-      int64_t saved = (rows[i].reads.size() - 1) * rows[i].getBufferType().getSizeInBytes();
+      int64_t saved =
+          (rows[i].reads.size() - 1) * rows[i].getBufferType().getSizeInBytes();
       return std::pair(-saved, i);
     };
-    llvm::sort(order, [&](size_t a, size_t b) { return getKey(a) < getKey(b); });
+    llvm::sort(order,
+               [&](size_t a, size_t b) { return getKey(a) < getKey(b); });
     std::vector<StagedRow> sorted;
     for (size_t i : order)
       sorted.push_back(rows[i]);
     return sorted;
   }
 
-  static std::string whyNot(KernelOp kernel, ArrayRef<StagedRow> rows, Choice choice) {
+  static std::string whyNot(KernelOp kernel, ArrayRef<StagedRow> rows,
+                            Choice choice) {
     llvm::SetVector<Value> memrefs;
     kernel.walk([&](LoadOp load) { memrefs.insert(load.getMemref()); });
     if (memrefs.empty())
       return "the kernel reads no input";
-    std::string names = llvm::join(llvm::map_range(memrefs, getMemrefName), ", ");
+    std::string names =
+        llvm::join(llvm::map_range(memrefs, getMemrefName), ", ");
     if (rows.empty())
       return "no part of " + names + " with a fixed corner is read by a block";
     if (choice == Choice::Always)
       return "a block reads " + names + " along its axes only";
-    return "each element of " + names + " is needed by one thread only and stays in its registers";
+    return "each element of " + names +
+           " is needed by one thread only and stays in its registers";
   }
 };
 

@@ -4,11 +4,14 @@
 // Turns a loop nest into a tile program.
 //
 //   loop.for %i = 0 to 32 {                            axes(%i = 32 tile)
-//     %s = loop.reduce add %k = 0 to 2048 : f32 {      %s = loop.reduce add %k = 0 to 2048 : tensor<32xf32> {
-//       %a = loop.load %x[%i, %k]                  ->    %a = tile.load %x[%i, %k] dims [0] : tensor<32xf32>
-//       loop.yield %a                                    loop.yield %a : tensor<32xf32>
+//     %s = loop.reduce add %k = 0 to 2048 : f32 {      %s = loop.reduce add %k
+//     = 0 to 2048 : tensor<32xf32> {
+//       %a = loop.load %x[%i, %k]                  ->    %a = tile.load %x[%i,
+//       %k] dims [0] : tensor<32xf32> loop.yield %a loop.yield %a :
+//       tensor<32xf32>
 //     }                                                }
-//     loop.store %s, %y[%i]                            tile.store %s, %y[%i] : tensor<32xf32>
+//     loop.store %s, %y[%i]                            tile.store %s, %y[%i] :
+//     tensor<32xf32>
 //   }
 //
 // Legality. Iterations of loop.for are independent, so all of them can run at
@@ -89,8 +92,7 @@ struct LoopVariable {
 
 class Tileifier {
 public:
-  explicit Tileifier(loop::KernelOp source)
-      : source(source), builder(source) {}
+  explicit Tileifier(loop::KernelOp source) : source(source), builder(source) {}
 
   FailureOr<KernelOp> run();
 
@@ -177,8 +179,7 @@ static SmallVector<unsigned> unite(ArrayRef<unsigned> a, ArrayRef<unsigned> b) {
 //===----------------------------------------------------------------------===//
 
 template <typename AccessOp>
-FailureOr<SmallVector<Coordinate>>
-Tileifier::getCoordinates(AccessOp access) {
+FailureOr<SmallVector<Coordinate>> Tileifier::getCoordinates(AccessOp access) {
   // Constant operands first, so that only loop variables are left.
   AffineMap map = access.getMap();
   MLIRContext *context = access.getContext();
@@ -329,11 +330,10 @@ LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
       values[result] = TileValue(values[yielded]);
     return success();
   }
-  auto tiles = loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
-                                      reduce.getExtent(),
-                                      reduce.getResultTypes());
-  variables[reduce.getInductionVar()] = {std::nullopt,
-                                         tiles.getInductionVar()};
+  auto tiles =
+      loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
+                             reduce.getExtent(), reduce.getResultTypes());
+  variables[reduce.getInductionVar()] = {std::nullopt, tiles.getInductionVar()};
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(tiles.getBody());
   if (failed(convertBlock(*reduce.getBody())))
@@ -362,9 +362,10 @@ LogicalResult Tileifier::convertElementwise(Operation *op) {
   }
   for (Value operand : op->getOperands())
     if (!values.count(operand))
-      return op->emitError() << "'" << op->getName()
-                             << "' uses a loop variable as a number, which "
-                                "tiles don't have; load the numbers from memory";
+      return op->emitError()
+             << "'" << op->getName()
+             << "' uses a loop variable as a number, which "
+                "tiles don't have; load the numbers from memory";
   if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumRegions() != 0)
     return op->emitError() << "'" << op->getName()
                            << "' has no form on tiles, expected an elementwise "
@@ -480,12 +481,12 @@ struct TileifyPass : impl::TileifyPassBase<TileifyPass> {
       FailureOr<KernelOp> kernel = tileify(source);
       if (failed(kernel))
         return signalPassFailure();
-      std::string extents = llvm::join(
-          llvm::map_range(kernel->getAxes().getAsRange<AxisAttr>(),
-                          [](AxisAttr axis) {
-                            return std::to_string(axis.getExtent());
-                          }),
-          " x ");
+      std::string extents =
+          llvm::join(llvm::map_range(kernel->getAxes().getAsRange<AxisAttr>(),
+                                     [](AxisAttr axis) {
+                                       return std::to_string(axis.getExtent());
+                                     }),
+                     " x ");
       remark::passed(kernel->getLoc(), options.function(kernel->getSymName()))
           << remark::add("parallel axes of {0}", extents);
     }

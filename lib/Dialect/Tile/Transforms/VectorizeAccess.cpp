@@ -3,11 +3,13 @@
 //
 // vectorize_access: chooses how many elements each access of a thread moves.
 //
-//   %a = tile.load %x[%i, %c0] : memref<32x2048xf32> -> tensor<1x2048xf32, #layout>
+//   %a = tile.load %x[%i, %c0] : memref<32x2048xf32> -> tensor<1x2048xf32,
+//   #layout>
 //
 // becomes
 //
-//   %a = tile.load %x[%i, %c0] vector 4 : memref<32x2048xf32> -> tensor<1x2048xf32, #layout>
+//   %a = tile.load %x[%i, %c0] vector 4 : memref<32x2048xf32> ->
+//   tensor<1x2048xf32, #layout>
 //
 // Legality: a thread holds that many neighbours, every access starts at a
 // multiple of its size, and a mask holds for all of an access or for none of
@@ -37,13 +39,15 @@ bool tile::vectorizeAccess(Operation *op, int64_t alignment) {
     return false;
   int64_t width = getAccessWidth(op, alignment);
   if (width > 1)
-    op->setAttr(attribute, IntegerAttr::get(IntegerType::get(op->getContext(), 64), width));
+    op->setAttr(attribute, IntegerAttr::get(
+                               IntegerType::get(op->getContext(), 64), width));
   return width > 1;
 }
 
 namespace {
 
-struct VectorizeAccessPass : tile::impl::VectorizeAccessPassBase<VectorizeAccessPass> {
+struct VectorizeAccessPass
+    : tile::impl::VectorizeAccessPassBase<VectorizeAccessPass> {
   using VectorizeAccessPassBase::VectorizeAccessPassBase;
 
   void runOnOperation() override {
@@ -57,13 +61,17 @@ struct VectorizeAccessPass : tile::impl::VectorizeAccessPassBase<VectorizeAccess
       ++total;
       vectorized += vectorizeAccess(op, alignment);
     });
-    auto options = remark::RemarkOpts::name("VectorizeAccess").category(DEBUG_TYPE).function(kernel.getSymName());
+    auto options = remark::RemarkOpts::name("VectorizeAccess")
+                       .category(DEBUG_TYPE)
+                       .function(kernel.getSymName());
     if (vectorized != 0)
       remark::passed(kernel.getLoc(), options)
-          << remark::add("{0} of {1} accesses move several elements at once", vectorized, total);
+          << remark::add("{0} of {1} accesses move several elements at once",
+                         vectorized, total);
     else
       remark::missed(kernel.getLoc(), options)
-          << "no access has neighbours in one thread, aligned in memory and masked alike";
+          << "no access has neighbours in one thread, aligned in memory and "
+             "masked alike";
   }
 };
 

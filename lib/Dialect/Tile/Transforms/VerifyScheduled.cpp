@@ -11,7 +11,9 @@ static LogicalResult verifyTile(Operation *op, Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || getLayout(type))
     return success();
-  return op->emitOpError() << "has the tile " << type << " without a layout; run deplo-register-tile first";
+  return op->emitOpError()
+         << "has the tile " << type
+         << " without a layout; run deplo-register-tile first";
 }
 
 static LogicalResult verifyOp(Operation *op) {
@@ -28,9 +30,12 @@ static LogicalResult verifyOp(Operation *op) {
 
 LogicalResult verifyScheduled(KernelOp kernel) {
   if (!kernel.getWarps())
-    return kernel.emitOpError("has no number of warps; run deplo-blockify-launch first");
-  WalkResult result = kernel.getBody()->walk(
-      [](Operation *op) { return failed(verifyOp(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+    return kernel.emitOpError(
+        "has no number of warps; run deplo-blockify-launch first");
+  WalkResult result = kernel.getBody()->walk([](Operation *op) {
+    return failed(verifyOp(op)) ? WalkResult::interrupt()
+                                : WalkResult::advance();
+  });
   return failure(result.wasInterrupted());
 }
 

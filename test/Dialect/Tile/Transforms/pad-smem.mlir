@@ -1,28 +1,26 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: deplo-opt %s --deplo-pad-smem --split-input-file | FileCheck %s
-// RUN: deplo-opt %s --deplo-pad-smem --split-input-file --remark-format=emitRemark --remarks-filter=deplo-pad-smem -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s --deplo-pad-smem=mode=always --split-input-file | FileCheck %s --check-prefix=ALWAYS
-// RUN: deplo-opt %s --deplo-pad-smem=mode=never --split-input-file | FileCheck %s --check-prefix=NEVER
+// RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-pad-smem --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-pad-smem --split-input-file --remark-format=emitRemark --remarks-filter=deplo-pad-smem -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-pad-smem=mode=always --split-input-file | FileCheck %s --check-prefix=ALWAYS
+// RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-pad-smem=mode=never --split-input-file | FileCheck %s --check-prefix=NEVER
 
 // Lanes read down a column of 32 words a row: all hit one bank, until each row
 // is shifted by one.
 
 // CHECK-LABEL: tile.kernel @column
 // CHECK:         tile.alloc : !tile.buffer<32x32xf32, #tile.shared<pad = 1>>
-// REMARK: [Passed] PadSmem | Category:deplo-pad-smem | Function=column | Remark="accesses of the buffer of %arg0: 32-way -> conflict-free with a pad of 1"
+// REMARK: [Passed] PadSmem | Category:deplo-pad-smem | Function=column | Remark="accesses of the buffer of %x: 32-way -> conflict-free with a pad of 1"
 // NEVER-NOT:   pad =
 #column = #tile.layout<[32, 32], register = [[0, 16], [0, 8], [0, 4], [0, 2], [0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
-module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
-  tile.kernel @column(%x: memref<32x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
-    %c0 = arith.constant 0 : index
-    %b = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
-    tile.copy %x[%c0, %c0] to %b vector 1 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
-    tile.barrier
-    %a = tile.read %b[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32, #column>
-    tile.store %a, %y[%c0, %c0] : tensor<32x32xf32, #column>, memref<32x32xf32>
-  }
+tile.kernel @column(%x: memref<32x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+  tile.copy %x[%c0, %c0] to %b vector 1 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+  tile.barrier
+  %a = tile.read %b[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32, #column>
+  tile.store %a, %y[%c0, %c0] : tensor<32x32xf32, #column>, memref<32x32xf32>
 }
 
 // -----
@@ -32,18 +30,16 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
 
 // CHECK-LABEL: tile.kernel @keeps_vectors
 // CHECK:         tile.alloc : !tile.buffer<32x32xf32, #tile.shared<pad = 4>>
-// REMARK: Function=keeps_vectors | Remark="accesses of the buffer of %arg0: 32-way -> 4-way with a pad of 4"
+// REMARK: Function=keeps_vectors | Remark="accesses of the buffer of %x: 32-way -> 4-way with a pad of 4"
 #column = #tile.layout<[32, 32], register = [[0, 16], [0, 8], [0, 4], [0, 2], [0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
-module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
-  tile.kernel @keeps_vectors(%x: memref<32x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
-    %c0 = arith.constant 0 : index
-    %b = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
-    %t = tile.async_copy %x[%c0, %c0] to %b vector 4 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
-    tile.await %t
-    tile.barrier
-    %a = tile.read %b[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32, #column>
-    tile.store %a, %y[%c0, %c0] : tensor<32x32xf32, #column>, memref<32x32xf32>
-  }
+tile.kernel @keeps_vectors(%x: memref<32x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+  %t = tile.async_copy %x[%c0, %c0] to %b vector 4 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+  tile.await %t
+  tile.barrier
+  %a = tile.read %b[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32, #column>
+  tile.store %a, %y[%c0, %c0] : tensor<32x32xf32, #column>, memref<32x32xf32>
 }
 
 // -----
@@ -52,20 +48,18 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
 
 // CHECK-LABEL: tile.kernel @row
 // CHECK:         tile.alloc : !tile.buffer<2x8192xf32, #tile.shared<>>
-// REMARK: [Missed] {{.*}} Function=row | Remark="accesses of the buffer of %arg0 are conflict-free"
+// REMARK: [Missed] {{.*}} Function=row | Remark="the buffer of %x has conflict-free accesses"
 #row = #tile.layout<[2, 512], register = [[0, 1], [0, 2], [0, 128], [0, 256]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[1, 0]]>
-module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
-  tile.kernel @row(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 2 grid) warps(2) {
-    %c0 = arith.constant 0 : index
-    %c512 = arith.constant 512 : index
-    %c8192 = arith.constant 8192 : index
-    %b = tile.alloc : !tile.buffer<2x8192xf32, #tile.shared<>>
-    tile.copy %x[%i, %c0] to %b : memref<32x8192xf32>, !tile.buffer<2x8192xf32, #tile.shared<>>
-    tile.barrier
-    scf.for %k = %c0 to %c8192 step %c512 {
-      %a = tile.read %b[%c0, %k] : !tile.buffer<2x8192xf32, #tile.shared<>> -> tensor<2x512xf32, #row>
-      tile.store %a, %y[%i, %k] : tensor<2x512xf32, #row>, memref<32x8192xf32>
-    }
+tile.kernel @row(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 2 grid) warps(2) {
+  %c0 = arith.constant 0 : index
+  %c512 = arith.constant 512 : index
+  %c8192 = arith.constant 8192 : index
+  %b = tile.alloc : !tile.buffer<2x8192xf32, #tile.shared<>>
+  tile.copy %x[%i, %c0] to %b : memref<32x8192xf32>, !tile.buffer<2x8192xf32, #tile.shared<>>
+  tile.barrier
+  scf.for %k = %c0 to %c8192 step %c512 {
+    %a = tile.read %b[%c0, %k] : !tile.buffer<2x8192xf32, #tile.shared<>> -> tensor<2x512xf32, #row>
+    tile.store %a, %y[%i, %k] : tensor<2x512xf32, #row>, memref<32x8192xf32>
   }
 }
 
@@ -75,32 +69,28 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
 
 // CHECK-LABEL: tile.kernel @budget
 // CHECK:         tile.alloc : !tile.buffer<32x2xf32, #tile.shared<>>
-// REMARK: Function=budget | Remark="accesses of the buffer of %arg0 stay 2-way: no pad of up to 64 bytes lowers that"
+// REMARK: Function=budget | Remark="the buffer of %x keeps 2-way accesses: no pad of up to 64 bytes lowers that"
 // ALWAYS-LABEL: tile.kernel @budget
 // ALWAYS:         tile.alloc : !tile.buffer<32x2xf32, #tile.shared<pad = 1>>
 #column = #tile.layout<[32, 2], register = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
-module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
-  tile.kernel @budget(%x: memref<32x3xf32>, %y: memref<32x3xf32>) axes(%i = 1 step 1 grid) warps(1) {
-    %c0 = arith.constant 0 : index
-    %b = tile.alloc : !tile.buffer<32x2xf32, #tile.shared<>>
-    tile.copy %x[%c0, %c0] to %b : memref<32x3xf32>, !tile.buffer<32x2xf32, #tile.shared<>>
-    tile.barrier
-    %c1 = arith.constant 1 : index
-    %a = tile.read %b[%c0, %c1] : !tile.buffer<32x2xf32, #tile.shared<>> -> tensor<32x2xf32, #column>
-    tile.store %a, %y[%c0, %c0] : tensor<32x2xf32, #column>, memref<32x3xf32>
-  }
+tile.kernel @budget(%x: memref<32x3xf32>, %y: memref<32x3xf32>) axes(%i = 1 step 1 grid) warps(1) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<32x2xf32, #tile.shared<>>
+  tile.copy %x[%c0, %c0] to %b : memref<32x3xf32>, !tile.buffer<32x2xf32, #tile.shared<>>
+  tile.barrier
+  %c1 = arith.constant 1 : index
+  %a = tile.read %b[%c0, %c1] : !tile.buffer<32x2xf32, #tile.shared<>> -> tensor<32x2xf32, #column>
+  tile.store %a, %y[%c0, %c0] : tensor<32x2xf32, #column>, memref<32x3xf32>
 }
 
 // -----
 
 // REMARK: [Missed] {{.*}} Function=no_layout | Remark="a buffer has accesses without layouts or evenly spaced rows"
-module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
-  tile.kernel @no_layout(%y: memref<32xf32>) axes(%i = 1 step 1 grid) warps(1) {
-    %c0 = arith.constant 0 : index
-    %b = tile.alloc : !tile.buffer<32xf32, #tile.shared<>>
-    %zero = arith.constant dense<0.0> : tensor<32xf32>
-    tile.write %zero, %b[%c0] : tensor<32xf32>, !tile.buffer<32xf32, #tile.shared<>>
-  }
+tile.kernel @no_layout(%y: memref<32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<32xf32, #tile.shared<>>
+  %zero = arith.constant dense<0.0> : tensor<32xf32>
+  tile.write %zero, %b[%c0] : tensor<32xf32>, !tile.buffer<32xf32, #tile.shared<>>
 }
 
 // -----

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: deplo-opt %s --deplo-register-tile --split-input-file --verify-diagnostics
+// RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-register-tile --split-input-file --verify-diagnostics
 
 // expected-error @+1 {{'tile.kernel' op has no number of warps; run deplo-blockify-launch first}}
 tile.kernel @no_warps(%x: memref<32xf32>, %y: memref<32xf32>) axes(%i = 32 tile) {
@@ -33,14 +33,12 @@ tile.kernel @branch(%x: memref<32xf32>, %y: memref<32xf32>) axes(%i = 32 tile) w
 
 // -----
 
-module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 66900000000000, launch_nanoseconds = 2000>} {
-  // expected-error @+1 {{'tile.kernel' op holds tiles of 513 registers in each of 32 threads, and sm_90a has 255 for each; choose a smaller block or chunk, or more warps}}
-  tile.kernel @too_many_registers(%x: memref<4x16384xf32>, %y: memref<4x16384xf32>) axes(%i = 4 step 1 grid) warps(1) {
-    %c0 = arith.constant 0 : index
-    %a = tile.load %x[%i, %c0] : memref<4x16384xf32> -> tensor<1x16384xf32>
-    %s = tile.reduce [add] %a axis 1 : tensor<1x16384xf32> -> tensor<1xf32>
-    %b = tile.broadcast %s dims [0] : tensor<1xf32> -> tensor<1x16384xf32>
-    %q = arith.divf %a, %b : tensor<1x16384xf32>
-    tile.store %q, %y[%i, %c0] : tensor<1x16384xf32>, memref<4x16384xf32>
-  }
+// expected-error @+1 {{'tile.kernel' op holds tiles of 513 registers in each of 32 threads, and sm_90a has 255 for each; choose a smaller block or chunk, or more warps}}
+tile.kernel @too_many_registers(%x: memref<4x16384xf32>, %y: memref<4x16384xf32>) axes(%i = 4 step 1 grid) warps(1) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<4x16384xf32> -> tensor<1x16384xf32>
+  %s = tile.reduce [add] %a axis 1 : tensor<1x16384xf32> -> tensor<1xf32>
+  %b = tile.broadcast %s dims [0] : tensor<1xf32> -> tensor<1x16384xf32>
+  %q = arith.divf %a, %b : tensor<1x16384xf32>
+  tile.store %q, %y[%i, %c0] : tensor<1x16384xf32>, memref<4x16384xf32>
 }

@@ -160,11 +160,11 @@ tile.kernel @outer_sum(%x: memref<64xf32>, %y: memref<64x64xf32>) axes(%i = 1 st
 
 // CHECK-DAG: #[[$TILE:.+]] = #tile.layout<[128], register = {{\[\[}}1], [2]]
 // CHECK-LABEL: tile.kernel @serial_reduction
-// CHECK:         %[[SUM:.+]] = loop.reduce [add] %{{.*}} = 0 to 8 : tensor<128xf32, #[[$TILE]]> {
+// CHECK:         %[[SUM:.+]] = loop.reduce add %{{.*}} = 0 to 8 : tensor<128xf32, #[[$TILE]]> {
 // CHECK:           loop.yield %{{.*}} : tensor<128xf32, #[[$TILE]]>
 // CHECK:         tile.store %[[SUM]]
 tile.kernel @serial_reduction(%x: memref<8x1024xf32>, %y: memref<1024xf32>) axes(%i = 1024 step 128 grid) warps(1) {
-  %s = loop.reduce [add] %k = 0 to 8 : tensor<128xf32> {
+  %s = loop.reduce add %k = 0 to 8 : tensor<128xf32> {
     %a = tile.load %x[%k, %i] : memref<8x1024xf32> -> tensor<128xf32>
     loop.yield %a : tensor<128xf32>
   }

@@ -71,6 +71,7 @@ class Graph_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
   let arguments = (ins Graph_FloatTensor:$lhs, Graph_FloatTensor:$rhs);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Graph_AddOp : Graph_BinaryOp<"add", "x + y", [Commutative]>;

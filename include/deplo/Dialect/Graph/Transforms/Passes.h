@@ -8,6 +8,13 @@
 
 namespace deplo::graph {
 
+/// When vertical fusion merges groups that it may merge.
+enum class FusionPolicy {
+  Auto,   // where the cost model says that it pays
+  Always, // wherever it is legal
+  Never,  // every primitive is a kernel
+};
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "deplo/Dialect/Graph/Transforms/Passes.h.inc"

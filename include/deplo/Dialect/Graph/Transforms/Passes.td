@@ -71,6 +71,14 @@ def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {
     Each merge is a remark with its numbers, each pair kept apart one with the
     reason, each kernel one with what it moves and computes.
   }];
+  let options = [
+    Option<"policy", "policy", "::deplo::graph::FusionPolicy",
+           /*default=*/"::deplo::graph::FusionPolicy::Auto", "when to merge groups",
+           [{::llvm::cl::values(
+             clEnumValN(::deplo::graph::FusionPolicy::Auto, "auto", "where the cost model says that it pays"),
+             clEnumValN(::deplo::graph::FusionPolicy::Always, "always", "wherever it is legal"),
+             clEnumValN(::deplo::graph::FusionPolicy::Never, "never", "every primitive is a kernel"))}]>
+  ];
   let dependentDialects = ["::deplo::graph::GraphDialect"];
 }
 

@@ -14,11 +14,11 @@
 
 namespace deplo::tile {
 
-/// Operations tie dimensions of their operands and results together: elementwise
-/// ones position by position, broadcasts and reductions the dimensions that
-/// they keep, loops what they carry. The classes of that relation are what a
-/// pass resizes. A class is an axis of the kernel, if accesses along it start
-/// at the axis's index, or an inner dimension.
+/// Operations tie dimensions of their operands and results together:
+/// elementwise ones position by position, broadcasts and reductions the
+/// dimensions that they keep, loops what they carry. The classes of that
+/// relation are what a pass resizes. A class is an axis of the kernel, if
+/// accesses along it start at the axis's index, or an inner dimension.
 ///
 /// A constant has whatever size its use wants. Operations that share one are
 /// not tied together by it, so classes of constants are those of their uses.

@@ -7,19 +7,47 @@
 include "mlir/Pass/PassBase.td"
 
 def AttachTargetPass : Pass<"deplo-attach-target", "::mlir::ModuleOp"> {
-  let summary = "writes the facts of a named target on the module";
+  let summary = "Writes the facts of a named target on the module";
   let description = [{
-    Later passes take what they know about the hardware from the attribute
-    `tile.target` alone. `deplo show-targets` lists the names.
+    Later passes take what they know about the hardware from the module's
+    attribute `tile.target` alone. `deplo show-targets` lists the names. A target
+    that is there already is replaced.
+
+    ```mlir
+    module {
+    ```
+
+    becomes
+
+    ```mlir
+    module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, ...>} {
+    ```
   }];
   let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"", "LLVM's name of the processor">];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
 def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
-  let summary = "chooses the tunables of each kernel";
+  let summary = "Chooses the tunables of each kernel";
   let description = [{
-    Asks what `pin` says first, then the analytic model.
+    Takes what `pin` says, and the rest from the analytic model (see the
+    rationale, "How a schedule is selected"). The remark gives the reason and the
+    figures: bytes, blocks, blocks that a multiprocessor holds, waves, registers
+    of a thread and the estimated time.
+
+    ```mlir
+    loop.kernel @rms_norm(%x: memref<32x2048xf32>, %w: memref<2048xf32>, %y: memref<32x2048xf32>) {
+    ```
+
+    becomes
+
+    ```mlir
+    loop.kernel @rms_norm(%x: memref<32x2048xf32>, %w: memref<2048xf32>, %y: memref<32x2048xf32>) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4>} {
+    ```
+
+    The knobs of `pin` are the fields of `#tile.schedule`: `block` (such as
+    `1x64`, one size for each parallel axis), `warps`, `vector`, `chunk`,
+    `unroll`, `stage_inputs`, `async_copy` and `pad_smem`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
@@ -28,24 +56,112 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
 }
 
 def TileifyPass : Pass<"deplo-tileify", "::mlir::ModuleOp"> {
-  let summary = "turns loop nests into tile programs";
+  let summary = "Turns loop nests into tile programs";
   let description = [{
-    Step 001.
+    Step 001. The loops that hold nothing but one another become the axes of the
+    kernel. A scalar becomes a tile with one dimension for each parallel loop that
+    it depends on, the axes first; a scalar that depends on none stays one, or is
+    a tile of rank 0. `loop.reduce` stays, over tiles, so that its monoid stays
+    explicit. The kernel's schedule goes along.
+
+    ```mlir
+    loop.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) {
+      loop.for %i = 0 to 33 {
+        %s = loop.reduce add %k = 0 to 3584 : f32 {
+          %a = loop.load %x[%i, %k] : memref<33x3584xf32>
+          loop.yield %a : f32
+        }
+        loop.store %s, %y[%i] : memref<33xf32>
+      }
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
+      %0 = loop.reduce add %k = 0 to 3584 : tensor<33xf32> {
+        %1 = tile.load %x[%i, %k] dims [0] : memref<33x3584xf32> -> tensor<33xf32>
+        loop.yield %1 : tensor<33xf32>
+      }
+      tile.store %0, %y[%i] : tensor<33xf32>, memref<33xf32>
+    }
+    ```
+
+    An access must be a box: each coordinate a multiple of one loop variable plus
+    a constant, each variable in one coordinate. Others are an error that names
+    the access.
   }];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
 def CooperativeReducePass : Pass<"deplo-cooperative-reduce", "::deplo::tile::KernelOp"> {
-  let summary = "makes reduced dimensions dimensions of tiles, which threads share";
+  let summary = "Makes reduced dimensions dimensions of tiles, which threads share";
   let description = [{
-    Step 004.
+    Step 004. A reduction loop becomes a further dimension, the last, of the tiles
+    in its body, and a `tile.reduce` over it. What doesn't vary along it moves out
+    and is broadcast. Equal loads become one, so that a row that is reduced and
+    then swept is read once.
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
+      %0 = loop.reduce add %k = 0 to 3584 : tensor<33xf32> {
+        %1 = tile.load %x[%i, %k] dims [0] : memref<33x3584xf32> -> tensor<33xf32>
+        loop.yield %1 : tensor<33xf32>
+      }
+      tile.store %0, %y[%i] : tensor<33xf32>, memref<33xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] : memref<33x3584xf32> -> tensor<33x3584xf32>
+      %1 = tile.reduce [add] %0 axis 1 : tensor<33x3584xf32> -> tensor<33xf32>
+      tile.store %1, %y[%i] : tensor<33xf32>, memref<33xf32>
+    }
+    ```
+
+    How threads share the reduction is read off the layout, once there is one:
+    each folds its registers, then lanes exchange by shuffles, then warps through
+    shared memory.
   }];
 }
 
 def BlockifyLaunchPass : Pass<"deplo-blockify-launch", "::deplo::tile::KernelOp"> {
-  let summary = "divides the parallel axes among blocks";
+  let summary = "Divides the parallel axes among blocks";
   let description = [{
-    Step 005.
+    Step 005. An axis gets the schedule's block size as its step; inner dimensions
+    are padded to powers of two. What is beyond the extent is masked: it is not
+    read, not written, and the identity of the monoid where it would be reduced.
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] : memref<33x3584xf32> -> tensor<33x3584xf32>
+      %1 = tile.reduce [add] %0 axis 1 : tensor<33x3584xf32> -> tensor<33xf32>
+      tile.store %1, %y[%i] : tensor<33xf32>, memref<33xf32>
+    }
+    ```
+
+    becomes, with a block of 2 rows and 8 warps,
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 step 2 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] bounds [33, 3584] : memref<33x3584xf32> -> tensor<2x4096xf32>
+      %1 = tile.in_bounds[%c0, %c0] bounds [2, 3584] : tensor<2x4096xi1>
+      %cst = arith.constant dense<0.000000e+00> : tensor<2x4096xf32>
+      %2 = arith.select %1, %0, %cst : tensor<2x4096xi1>, tensor<2x4096xf32>
+      %3 = tile.reduce [add] %2 axis 1 : tensor<2x4096xf32> -> tensor<2xf32>
+      tile.store %3, %y[%i] bounds [33] : tensor<2xf32>, memref<33xf32>
+    }
+    ```
+
+    Fails if the target can't run so many threads in a block or blocks in a
+    launch.
   }];
   let options = [
     ListOption<"block", "block", "int64_t", "elements of each axis in a block, in place of the schedule's">,
@@ -53,9 +169,33 @@ def BlockifyLaunchPass : Pass<"deplo-blockify-launch", "::deplo::tile::KernelOp"
 }
 
 def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {
-  let summary = "puts inner dimensions too long for registers into loops over chunks";
+  let summary = "Puts inner dimensions too long for registers into loops over chunks";
   let description = [{
-    Step 006.
+    Step 006. Where more elements of inner dimensions are in a tile than the
+    schedule's chunk, each reduction over such a dimension and each store that
+    spans it becomes a loop over chunks; those that don't depend on one another
+    share a loop. A reduction first combines equal positions of the chunks, in the
+    order of the loop, and then reduces one chunk. Of several long dimensions the
+    one that is not contiguous in memory gives way first. A chunk that divides the
+    dimension needs no masks.
+
+    With a chunk of 512, the kernel above becomes
+
+    ```mlir
+    tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 step 2 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %cst = arith.constant dense<0.000000e+00> : tensor<2x512xf32>
+      %c3584 = arith.constant 3584 : index
+      %c512 = arith.constant 512 : index
+      %0 = scf.for %arg0 = %c0 to %c3584 step %c512 iter_args(%arg1 = %cst) -> (tensor<2x512xf32>) {
+        %2 = tile.load %x[%i, %arg0] bounds [33, 3584] : memref<33x3584xf32> -> tensor<2x512xf32>
+        %3 = arith.addf %arg1, %2 : tensor<2x512xf32>
+        scf.yield %3 : tensor<2x512xf32>
+      }
+      %1 = tile.reduce [add] %0 axis 1 : tensor<2x512xf32> -> tensor<2xf32>
+      tile.store %1, %y[%i] bounds [33] : tensor<2xf32>, memref<33xf32>
+    }
+    ```
   }];
   let options = [
     Option<"chunk", "chunk", "int64_t", "-1",
@@ -63,26 +203,97 @@ def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {
 }
 
 def StageInputsPass : Pass<"deplo-stage-inputs", "::deplo::tile::KernelOp"> {
-  let summary = "Reads inputs that a block needs several times from shared memory";
+  let summary = "reads inputs that a block needs several times from shared memory";
   let description = [{
     Step 007. A box of a memref that several loops of a block sweep (or, with
     `always`, every box with a dimension that is not an axis of the kernel) is
     copied to shared memory once and read from there. Where not all boxes fit the
-    target's shared memory, those that save most reads come first.
+    target's shared memory, those that save most reads come first. Before:
+
+    ```mlir
+    tile.kernel @scale(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c2048 = arith.constant 2048 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1x2048xf32>
+      %partial = scf.for %k = %c0 to %c8192 step %c2048 iter_args(%acc = %zero) -> (tensor<1x2048xf32>) {
+        %a = tile.load %x[%i, %k] : memref<32x8192xf32> -> tensor<1x2048xf32>
+        %next = arith.addf %acc, %a : tensor<1x2048xf32>
+        scf.yield %next : tensor<1x2048xf32>
+      }
+      %sum = tile.reduce [add] %partial axis 1 : tensor<1x2048xf32> -> tensor<1xf32>
+      %sums = tile.broadcast %sum dims [0] : tensor<1xf32> -> tensor<1x2048xf32>
+      scf.for %k = %c0 to %c8192 step %c2048 {
+        %a = tile.load %x[%i, %k] : memref<32x8192xf32> -> tensor<1x2048xf32>
+        %o = arith.divf %a, %sums : tensor<1x2048xf32>
+        tile.store %o, %y[%i, %k] : tensor<1x2048xf32>, memref<32x8192xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @scale(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c2048 = arith.constant 2048 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1x2048xf32>
+      %row = tile.alloc : !tile.buffer<1x8192xf32, #tile.shared<>>
+      tile.copy %x[%i, %c0] to %row : memref<32x8192xf32>, !tile.buffer<1x8192xf32, #tile.shared<>>
+      tile.barrier
+      %partial = scf.for %k = %c0 to %c8192 step %c2048 iter_args(%acc = %zero) -> (tensor<1x2048xf32>) {
+        %a = tile.read %row[%c0, %k] : !tile.buffer<1x8192xf32, #tile.shared<>> -> tensor<1x2048xf32>
+        %next = arith.addf %acc, %a : tensor<1x2048xf32>
+        scf.yield %next : tensor<1x2048xf32>
+      }
+      %sum = tile.reduce [add] %partial axis 1 : tensor<1x2048xf32> -> tensor<1xf32>
+      %sums = tile.broadcast %sum dims [0] : tensor<1xf32> -> tensor<1x2048xf32>
+      scf.for %k = %c0 to %c8192 step %c2048 {
+        %a = tile.read %row[%c0, %k] : !tile.buffer<1x8192xf32, #tile.shared<>> -> tensor<1x2048xf32>
+        %o = arith.divf %a, %sums : tensor<1x2048xf32>
+        tile.store %o, %y[%i, %k] : tensor<1x2048xf32>, memref<32x8192xf32>
+      }
+    }
+    ```
   }];
   let options = [
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
 }
 
 def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
-  let summary = "Says which thread holds which element of every tile";
+  let summary = "says which thread holds which element of every tile";
   let description = [{
     Step 008. Gives each tile a layout: a thread holds neighbours in memory, then
     lanes go along the dimension that is contiguous there, then warps along
     dimensions that are not reduced. Tiles of fewer dimensions get slices of the
-    layout of the tile they are reduced from or broadcast to.
+    layout of the tile they are reduced from or broadcast to. Before:
+
+    ```mlir
+    tile.kernel @sum(%x: memref<32x2048xf32>, %y: memref<32xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x[%i, %c0] : memref<32x2048xf32> -> tensor<1x2048xf32>
+      %s = tile.reduce [add] %a axis 1 : tensor<1x2048xf32> -> tensor<1xf32>
+      tile.store %s, %y[%i] : tensor<1xf32>, memref<32xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #row = #tile.layout<[1, 2048], register = [[0, 1], [0, 2], [0, 1024]],
+                        lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256], [0, 512]]>
+    #sum = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0], [0]]>
+    tile.kernel @sum(%x: memref<32x2048xf32>, %y: memref<32xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x[%i, %c0] : memref<32x2048xf32> -> tensor<1x2048xf32, #row>
+      %s = tile.reduce [add] %a axis 1 : tensor<1x2048xf32, #row> -> tensor<1xf32, #sum>
+      tile.store %s, %y[%i] : tensor<1xf32, #sum>, memref<32xf32>
+    }
+    ```
+
     `tile.convert_layout` is inserted where a tile is needed in two layouts, and
-    around transposed accesses to memory.
+    around transposed accesses to memory, so that they are coalesced.
 
     Fails if tiles that must be kept while threads wait for each other exceed the
     registers of the module's target.
@@ -95,11 +306,32 @@ def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
 }
 
 def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
-  let summary = "Copies to shared memory without a trip through registers";
+  let summary = "copies to shared memory without a trip through registers";
   let description = [{
     Step 013. Copies become asynchronous ones of 4, 8 or 16 bytes, as strides,
     bounds and alignment allow, and are awaited before the barrier that follows
-    (sm_80 and later).
+    (sm_80 and later). Before:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<32x2048xf32>, %y: memref<32x2048xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %row = tile.alloc : !tile.buffer<1x2048xf32, #tile.shared<>>
+      tile.copy %x[%i, %c0] to %row : memref<32x2048xf32>, !tile.buffer<1x2048xf32, #tile.shared<>>
+      tile.barrier
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<32x2048xf32>, %y: memref<32x2048xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %row = tile.alloc : !tile.buffer<1x2048xf32, #tile.shared<>>
+      %t = tile.async_copy %x[%i, %c0] to %row vector 4 : memref<32x2048xf32>, !tile.buffer<1x2048xf32, #tile.shared<>>
+      tile.await %t
+      tile.barrier
+    }
+    ```
   }];
   let options = [
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
@@ -108,12 +340,39 @@ def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
 }
 
 def PadSmemPass : Pass<"deplo-pad-smem", "::deplo::tile::KernelOp"> {
-  let summary = "Pads rows of shared buffers against bank conflicts";
+  let summary = "pads rows of shared buffers against bank conflicts";
   let description = [{
     Step 014. Chooses, for each buffer, the smallest pad that costs the accesses
     to it the fewest wavefronts, by the model of banks in SharedMemory.h. With
     `always` the pad may take all shared memory of a block, else a quarter of the
-    buffer.
+    buffer. Lanes that read a
+    column of 32 words a row all hit one bank. Before:
+
+    ```mlir
+    #column = #tile.layout<[32, 32], register = [[0, 16], [0, 8], [0, 4], [0, 2], [0, 1]],
+                           lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
+    tile.kernel @read(%x: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %b vector 1 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %b[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32, #column>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #column = #tile.layout<[32, 32], register = [[0, 16], [0, 8], [0, 4], [0, 2], [0, 1]],
+                           lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = []>
+    tile.kernel @read(%x: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<pad = 1>>
+      tile.copy %x[%c0, %c0] to %b vector 1 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<pad = 1>>
+      tile.barrier
+      %a = tile.read %b[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<pad = 1>> -> tensor<32x32xf32, #column>
+    }
+    ```
   }];
   let options = [
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
@@ -150,21 +409,70 @@ def HoistLoadsPass : Pass<"deplo-hoist-loads", "::deplo::tile::KernelOp"> {
 }
 
 def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
-  let summary = "Says how often loops are unrolled";
+  let summary = "says how often loops are unrolled";
   let description = [{
     Step 016. Sets `tile.unroll` on loops with constant bounds: the largest
     divisor of the trip count that the schedule and the instruction cache allow.
+    Before:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 step 1 grid) warps(1)
+        attributes {schedule = #tile.schedule<block = [], warps = 1, vector = 1, unroll = 4>} {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c3072 = arith.constant 3072 : index
+      scf.for %k = %c0 to %c3072 step %c256 {
+        %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32>
+        tile.store %a, %y[%k] : tensor<256xf32>, memref<3072xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 step 1 grid) warps(1)
+        attributes {schedule = #tile.schedule<block = [], warps = 1, vector = 1, unroll = 4>} {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c3072 = arith.constant 3072 : index
+      scf.for %k = %c0 to %c3072 step %c256 {
+        %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32>
+        tile.store %a, %y[%k] : tensor<256xf32>, memref<3072xf32>
+      } {tile.unroll = 4 : i64}
+    }
+    ```
   }];
   let options = [
     Option<"unroll", "unroll", "int64_t", "0", "the most copies of a body; 0 for the schedule's">];
 }
 
 def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelOp"> {
-  let summary = "Chooses how many elements each access of a thread moves";
+  let summary = "chooses how many elements each access of a thread moves";
   let description = [{
     Sets `vector` on accesses to global and shared memory: the largest power of
     two, up to 16 bytes, that layout, strides, offsets, bounds and the alignment
-    of the arguments allow. Accesses of one element are left as they are.
+    of the arguments allow. Accesses of one element are left as they are. Before:
+
+    ```mlir
+    #tile = #tile.layout<[1024], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
+                         warp = [[128], [256], [512]]>
+    tile.kernel @copy(%x: memref<4096xf32>, %y: memref<4095xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      %a = tile.load %x[%i] : memref<4096xf32> -> tensor<1024xf32, #tile>
+      tile.store %a, %y[%i] bounds [4095] : tensor<1024xf32, #tile>, memref<4095xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #tile = #tile.layout<[1024], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
+                         warp = [[128], [256], [512]]>
+    tile.kernel @copy(%x: memref<4096xf32>, %y: memref<4095xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      %a = tile.load %x[%i] vector 4 : memref<4096xf32> -> tensor<1024xf32, #tile>
+      tile.store %a, %y[%i] bounds [4095] : tensor<1024xf32, #tile>, memref<4095xf32>
+    }
+    ```
   }];
   let options = [
     Option<"alignment", "alignment", "int64_t", "16",

@@ -69,8 +69,8 @@ ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
 struct StagedRow {
   struct Read {
     LoadOp load;
-    /// For each tile dimension: the induction variable that moves the load along
-    /// it, if there is one, and by how many elements of the tile.
+    /// For each tile dimension: the induction variable that moves the load
+    /// along it, if there is one, and by how many elements of the tile.
     llvm::SmallVector<mlir::Value> sweeps;
     llvm::SmallVector<int64_t> factors;
   };
@@ -111,13 +111,10 @@ struct LayoutSummary {
 };
 
 /// Gives each tile of `kernel` a layout in which threads hold up to `vector`
-/// neighbours in memory, if one access can move them (see getAccessWidth). Emits
-/// an error and fails if a tile can't have one.
-mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector, int64_t alignment);
-
-/// 32-bit registers of a thread that tiles with layouts occupy at once where
-/// threads wait for each other: nothing can be delayed past such a point.
-int64_t estimateRegisters(KernelOp kernel);
+/// neighbours in memory, if one access can move them (see getAccessWidth).
+/// Emits an error and fails if a tile can't have one.
+mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector,
+                                             int64_t alignment);
 
 //===----------------------------------------------------------------------===//
 // async_copy, pad_smem, mark_unroll
@@ -136,7 +133,8 @@ struct PaddingEffect {
 
 /// The smallest pad of a buffer that costs its accesses the fewest wavefronts
 /// and adds at most `budget` bytes; nothing if accesses can't be modelled.
-std::optional<PaddingEffect> choosePadding(AllocOp alloc, int64_t alignment, int64_t budget);
+std::optional<PaddingEffect> choosePadding(AllocOp alloc, int64_t alignment,
+                                           int64_t budget);
 
 /// Gives a buffer another pad.
 void padBuffer(AllocOp alloc, int64_t pad);
@@ -167,7 +165,8 @@ bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
 //===----------------------------------------------------------------------===//
 
 /// Checks that the scheduling passes have done what the lowering relies on:
-/// warps are chosen and tiles have layouts. Errors name the value and the pass that should have run.
+/// warps are chosen and tiles have layouts. Errors name the value and the pass
+/// that should have run.
 mlir::LogicalResult verifyScheduled(KernelOp kernel);
 
 } // namespace deplo::tile

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How many registers of a thread tiles need.
+
+#ifndef DEPLO_DIALECT_TILE_ANALYSIS_REGISTERPRESSURE_H
+#define DEPLO_DIALECT_TILE_ANALYSIS_REGISTERPRESSURE_H
+
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+namespace deplo::tile {
+
+/// 32-bit registers of a thread that tiles with layouts occupy at once where
+/// threads wait for each other: nothing can be delayed past such a point.
+int64_t estimateRegisters(KernelOp kernel);
+
+} // namespace deplo::tile
+
+#endif // DEPLO_DIALECT_TILE_ANALYSIS_REGISTERPRESSURE_H

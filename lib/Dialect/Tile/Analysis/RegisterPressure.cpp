@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
+
+#include "deplo/Dialect/Tile/Analysis/TileGroups.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+/// Whether threads wait for each other at `op`.
+static bool isMeetingPoint(Operation *op) {
+  return isa<ReduceOp, ConvertLayoutOp, BarrierOp, AwaitOp>(op);
+}
+
+/// 32-bit registers of a thread that `tile` occupies. Constants, masks and
+/// repetitions need not be kept.
+static int64_t getRegisters(Value tile) {
+  LayoutAttr layout = getLayout(tile);
+  unsigned bits = getTileType(tile).getElementTypeBitWidth();
+  if (!layout || bits == 1 || tile.getDefiningOp<arith::ConstantOp>())
+    return 0;
+  if (auto broadcast = tile.getDefiningOp<BroadcastOp>())
+    return getRegisters(broadcast.getInput());
+  if (tile.getDefiningOp<SplatOp>())
+    return 1;
+  constexpr int64_t registerBits = 32;
+  return llvm::divideCeil(
+      layout.getLinearLayout().getNumRegisters() * int64_t(bits), registerBits);
+}
+
+/// Whether `value` is defined before `point` and used after it.
+static bool isLiveAcross(Value value, Operation *point) {
+  Block *block = value.getParentBlock();
+  Operation *here = block->findAncestorOpInBlock(*point);
+  if (!here ||
+      (value.getDefiningOp() && !value.getDefiningOp()->isBeforeInBlock(here)))
+    return false;
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    Operation *there = block->findAncestorOpInBlock(*user);
+    // Inside a loop around the point, the next iteration uses it again.
+    return there == here ? user != here : here->isBeforeInBlock(there);
+  });
+}
+
+int64_t estimateRegisters(KernelOp kernel) {
+  SmallVector<Value> values;
+  SmallVector<Operation *> points;
+  kernel.walk([&](Operation *op) {
+    llvm::copy_if(op->getResults(), std::back_inserter(values), isTile);
+    for (Region &region : op->getRegions())
+      if (!region.empty())
+        llvm::copy_if(region.getArguments(), std::back_inserter(values),
+                      isTile);
+    if (isMeetingPoint(op))
+      points.push_back(op);
+  });
+  int64_t most = 0;
+  for (Operation *point : points) {
+    int64_t registers = 0;
+    for (Value result : point->getResults())
+      if (isTile(result))
+        registers += getRegisters(result);
+    for (Value value : values)
+      if (isLiveAcross(value, point))
+        registers += getRegisters(value);
+    most = std::max(most, registers);
+  }
+  return most;
+}
+
+} // namespace deplo::tile

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every kernel family compiles for every target: ptxas takes its PTX, without spills."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import deplo
+
+def rms_norm(x, w):
+    return F.rms_norm(x, (x.shape[-1],), w, eps=1e-6)
+
+
+def layer_norm(x, w):
+    return F.layer_norm(x, (x.shape[-1],), w, w)
+
+
+def chain(x, w):
+    return torch.tanh(F.gelu(x * w) + torch.exp(-x.abs())) / (1 + x * x)
+
+
+CASES = {
+    "rms_norm": (rms_norm, (32, 2048)),
+    "rms_norm.odd": (rms_norm, (33, 1001)),
+    "rms_norm.wide": (rms_norm, (64, 16384)),
+    "layer_norm": (layer_norm, (128, 3584)),
+    "softmax": (lambda x, w: F.softmax(x, -1), (4, 32, 512)),
+    "softmax.short": (lambda x, w: F.softmax(x, -1), (1024, 32)),
+    "softmax.long": (lambda x, w: F.softmax(x, -1), (8, 50257)),
+    "silu_mul": (lambda x, w: F.silu(x) * w, (128, 5632)),
+    "chain": (chain, (1000, 77)),
+    "sum": (lambda x, w: x.sum(-1), (256, 4096)),
+    "sum.columns": (lambda x, w: x.sum(0), (4096, 256)),
+    "amax": (lambda x, w: x.amax(-1), (256, 4097)),
+    "var": (lambda x, w: x.var(-1), (64, 1000)),
+}
+
+
+CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_assembles(name, dtype, compiler):
+    function, shape = CASES[name]
+    inputs = (torch.randn(*shape, dtype=dtype), torch.randn(shape[-1], dtype=dtype))
+    for chip in CHIPS:
+        compiled = deplo.compile(function, inputs, target=chip, device="cuda")
+        assert f".target {chip}" in compiled.ir("ptx")
+        kernels = compiled.report["kernels"]
+        assert kernels
+        for kernel in kernels:
+            assert kernel["spill_bytes"] == 0, (chip, kernel)
+            assert 0 < kernel["registers"] <= 255

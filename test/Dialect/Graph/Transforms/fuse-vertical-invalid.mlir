@@ -1,0 +1,62 @@
+// RUN: deplo-opt %s --split-input-file --deplo-attach-target --deplo-fuse-vertical --verify-diagnostics
+// RUN: not deplo-opt %s --deplo-fuse-vertical 2>&1 | FileCheck %s --check-prefix=TARGET
+
+// Without a target there is no cost.
+// TARGET: error: no target: the module has no tile.target attribute; run deplo-attach-target first
+
+func.func @named(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'graph.exp' op is not a primitive, run deplo-decompose before deplo-fuse-vertical}}
+  %0 = graph.exp %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @other_dialect(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'math.exp' op can't be part of a kernel, deplo-fuse-vertical takes primitives of the graph dialect}}
+  %0 = math.exp %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @symbolic(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @below {{'graph.map' op computes with 'tensor<?xf32>', a kernel needs fixed sizes other than 0}}
+  %0 = graph.map (%a = %x : tensor<?xf32>) -> tensor<?xf32> {
+    graph.yield %a : f32
+  }
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @empty(%x: tensor<0xf32>) -> tensor<0xf32> {
+  // expected-error @below {{'graph.map' op computes with 'tensor<0xf32>', a kernel needs fixed sizes other than 0}}
+  %0 = graph.map (%a = %x : tensor<0xf32>) -> tensor<0xf32> {
+    %1 = math.exp %a : f32
+    graph.yield %1 : f32
+  }
+  return %0 : tensor<0xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has control flow, deplo-fuse-vertical needs a single block}}
+func.func @control_flow(%x: tensor<4xf32>) -> tensor<4xf32> {
+  cf.br ^next
+^next:
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// Coordinates that are no loops over a box, not even of a copy.
+func.func @coordinates(%x: tensor<16xf32>) -> tensor<4x4xf32> {
+  %0 = graph.index_map %x by affine_map<(d0, d1) -> ((d0 * 3 + d1 * 2) floordiv 2 + d1 mod 2)> : tensor<16xf32> -> tensor<4x4xf32>
+  // expected-error @below {{'graph.map' op reads operand 0 at coordinates that deplo-fuse-vertical can't turn into loops over a box}}
+  %1 = graph.map (%a = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> {
+    %2 = math.exp %a : f32
+    graph.yield %2 : f32
+  }
+  return %1 : tensor<4x4xf32>
+}
