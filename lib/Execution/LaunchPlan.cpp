@@ -6,6 +6,7 @@
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
@@ -191,8 +192,22 @@ FailureOr<TensorInfo> PlanExtractor::describe(unsigned number,
   StringRef dtype = getDtype(type.getElementType());
   if (dtype.empty())
     return fail("has elements that packages have no name for");
+<<<<<<< HEAD
   std::optional<SmallVector<int64_t>> strides = getTensorStrides(type);
   if (!strides)
+=======
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  bool isStrided = true;
+  // MLIR gives no strides for an identity layout with an empty dimension.
+  if (type.getLayout().isIdentity())
+    strides = computeSuffixProduct(type.getShape());
+  else
+    isStrided = succeeded(type.getStridesAndOffset(strides, offset));
+  if (!isStrided || offset != 0 ||
+      llvm::any_of(strides,
+                   [](int64_t s) { return ShapedType::isDynamic(s) || s < 0; }))
+>>>>>>> python
     return fail(
         "is not laid out by static, non-negative strides from offset 0");
   TensorInfo tensor;
