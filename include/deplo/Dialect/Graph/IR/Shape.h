@@ -23,6 +23,10 @@ llvm::LogicalResult verifyAxes(mlir::Operation *op, llvm::ArrayRef<int64_t> axes
 llvm::LogicalResult verifyShape(mlir::Operation *op, mlir::RankedTensorType type,
                                 llvm::ArrayRef<int64_t> shape);
 
+/// Every tensor that `op` reads or writes has fixed sizes, and fewer bytes than
+/// can be counted; if not, an error in the name of `pass`.
+llvm::LogicalResult verifyFixedSizes(mlir::Operation *op, llvm::StringRef pass);
+
 /// `shape` with `axes` removed, or of size 1 for `keepdims`.
 llvm::SmallVector<int64_t> getReducedShape(llvm::ArrayRef<int64_t> shape,
                                            llvm::ArrayRef<int64_t> axes, bool keepdims);
