@@ -160,8 +160,9 @@ private:
 /// The strides of a tensor that callers lay out as `type`, if packages can say
 /// them. Those of an empty tensor are free; these are what PyTorch gives.
 static std::optional<SmallVector<int64_t>> getTensorStrides(MemRefType type) {
-  SmallVector<int64_t> strides(type.getRank());
+  SmallVector<int64_t> strides;
   if (type.getNumElements() == 0) {
+    strides.resize(type.getRank());
     int64_t stride = 1;
     for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
       strides[dim] = stride;
