@@ -189,7 +189,7 @@ VIEWS = {
     "expand": lambda x: x[:, :1].expand(-1, 3, -1) + x,
     "repeat": lambda x: x.repeat(2, 1, 3),
     "copy": lambda x: x.transpose(0, 2).contiguous(),
-    "constant": lambda x: torch.full((4, 5), 0.1) + 0 * x.sum(),
+    "constant": lambda x: torch.full((4, 5), 0.1, device=x.device) + 0 * x.sum(),
 }
 
 

@@ -56,7 +56,12 @@ class Outputs:
     slots: list[tuple[str, Any]]
     spec: pytree.TreeSpec
 
+    def __post_init__(self) -> None:
+        self._is_single = self.spec.is_leaf() and self.slots == [("result", 0)]
+
     def rebuild(self, arguments: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> Any:
+        if self._is_single:
+            return results[0]
         sources = {"result": results, "input": arguments}
         flat = [sources[kind][v] if kind in sources else v for kind, v in self.slots]
         return pytree.tree_unflatten(flat, self.spec)
