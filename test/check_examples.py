@@ -14,7 +14,10 @@ import textwrap
 
 def run(tool, text, flags):
     done = subprocess.run(
-        [tool, "--deplo-attach-target=chip=sm_90a", *flags], input=text, capture_output=True, text=True
+        [tool, "--deplo-attach-target=chip=sm_90a", *flags],
+        input=text,
+        capture_output=True,
+        text=True,
     )
     if done.returncode != 0:
         sys.exit(f"{tool} {' '.join(flags)} failed:\n{done.stderr}\non\n{text}")

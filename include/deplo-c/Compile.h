@@ -3,7 +3,8 @@
  *
  * The compiler, in C: IR text in, IR text at a later level or a package out.
  * Every function may be called from every thread; one compilation belongs to
- * one thread at a time. Text that is returned is UTF-8 and ends in a zero byte. */
+ * one thread at a time. Text that is returned is UTF-8 and ends in a zero byte.
+ */
 
 #ifndef DEPLO_C_COMPILE_H
 #define DEPLO_C_COMPILE_H
@@ -35,20 +36,24 @@ typedef struct DeploCompilation DeploCompilation;
  *   "name":      the package's name
  *
  * Never returns NULL. To be destroyed with deploCompilationDestroy(). */
-DEPLO_C_EXPORT DeploCompilation *deploCompile(const char *ir, size_t size, const char *options);
+DEPLO_C_EXPORT DeploCompilation *deploCompile(const char *ir, size_t size,
+                                              const char *options);
 
 /* NULL if all went well, otherwise one readable paragraph. Lives as long as the
  * compilation, as do the results of the next two. */
-DEPLO_C_EXPORT const char *deploCompilationError(const DeploCompilation *compilation);
+DEPLO_C_EXPORT const char *
+deploCompilationError(const DeploCompilation *compilation);
 
 /* A JSON object: "ir" (the text of the level), "steps" (each with "step",
  * "pass", "changed", "before", "after", "remarks" and "ms"), "kernels" (what is
  * known of each) and "timings_ms" by stage. */
-DEPLO_C_EXPORT const char *deploCompilationReport(DeploCompilation *compilation);
+DEPLO_C_EXPORT const char *
+deploCompilationReport(DeploCompilation *compilation);
 
 /* The package for deploExecutableLoad() and its bytes in `*size`; NULL and 0 if
  * another level was asked for. */
-DEPLO_C_EXPORT const void *deploCompilationPackage(const DeploCompilation *compilation, size_t *size);
+DEPLO_C_EXPORT const void *
+deploCompilationPackage(const DeploCompilation *compilation, size_t *size);
 
 DEPLO_C_EXPORT void deploCompilationDestroy(DeploCompilation *compilation);
 

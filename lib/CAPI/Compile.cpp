@@ -26,7 +26,8 @@ static llvm::Expected<CompileOptions> parseOptions(llvm::StringRef text) {
   CompileOptions options;
   llvm::Expected<json::Value> value = json::parse(text);
   if (!value)
-    return llvm::createStringError("options are not JSON: " + llvm::toString(value.takeError()));
+    return llvm::createStringError("options are not JSON: " +
+                                   llvm::toString(value.takeError()));
   json::Object *object = value->getAsObject();
   if (!object)
     return llvm::createStringError("options are not a JSON object");
@@ -61,7 +62,8 @@ static llvm::Expected<CompileOptions> parseOptions(llvm::StringRef text) {
     } else if (name == "level") {
       std::optional<Level> level = parseLevel(field.getAsString().value_or(""));
       if (!level)
-        return wrongType("a level: graph, tensor, loop, tile, kernel, llvm, ptx, sass or package");
+        return wrongType("a level: graph, tensor, loop, tile, kernel, llvm, "
+                         "ptx, sass or package");
       options.level = *level;
     } else {
       return llvm::createStringError("there is no option " + name);
@@ -78,33 +80,37 @@ static json::Object toJson(const Step &step) {
                                    {"kernel", remark.kernel},
                                    {"text", remark.text},
                                    {"loc", remark.location}});
-  return json::Object{{"step", step.name},     {"pass", step.pass},   {"changed", step.before != step.after},
-                      {"before", step.before}, {"after", step.after}, {"remarks", std::move(remarks)},
+  return json::Object{{"step", step.name},
+                      {"pass", step.pass},
+                      {"changed", step.before != step.after},
+                      {"before", step.before},
+                      {"after", step.after},
+                      {"remarks", std::move(remarks)},
                       {"ms", step.milliseconds}};
 }
 
-template <typename T>
-static json::Value orNull(const std::optional<T> &value) {
+template <typename T> static json::Value orNull(const std::optional<T> &value) {
   return value ? json::Value(*value) : json::Value(nullptr);
 }
 
 static json::Object toJson(const KernelReport &kernel) {
-  return json::Object{{"name", kernel.name},
-                      {"bytes_read", kernel.bytesRead},
-                      {"bytes_written", kernel.bytesWritten},
-                      {"flops", kernel.flops},
-                      {"intensity", kernel.intensity},
-                      {"bound", kernel.bound},
-                      {"roofline_us", kernel.rooflineMicroseconds},
-                      {"schedule", kernel.schedule},
-                      {"schedule_reason", kernel.scheduleReason},
-                      {"grid", json::Array{orNull(kernel.blocks), 1, 1}},
-                      {"block", json::Array{orNull(kernel.threads), 1, 1}},
-                      {"shared_bytes", orNull(kernel.sharedBytes)},
-                      {"registers", orNull(kernel.registers)},
-                      {"spill_bytes", orNull(kernel.spillBytes)},
-                      {"occupancy", orNull(kernel.occupancy)},
-                      {"blocks_per_sm", orNull(kernel.blocksPerMultiprocessor)}};
+  return json::Object{
+      {"name", kernel.name},
+      {"bytes_read", kernel.bytesRead},
+      {"bytes_written", kernel.bytesWritten},
+      {"flops", kernel.flops},
+      {"intensity", kernel.intensity},
+      {"bound", kernel.bound},
+      {"roofline_us", kernel.rooflineMicroseconds},
+      {"schedule", kernel.schedule},
+      {"schedule_reason", kernel.scheduleReason},
+      {"grid", json::Array{orNull(kernel.blocks), 1, 1}},
+      {"block", json::Array{orNull(kernel.threads), 1, 1}},
+      {"shared_bytes", orNull(kernel.sharedBytes)},
+      {"registers", orNull(kernel.registers)},
+      {"spill_bytes", orNull(kernel.spillBytes)},
+      {"occupancy", orNull(kernel.occupancy)},
+      {"blocks_per_sm", orNull(kernel.blocksPerMultiprocessor)}};
 }
 
 static std::string toText(json::Value value) {
@@ -113,14 +119,17 @@ static std::string toText(json::Value value) {
   return text;
 }
 
-DeploCompilation *deploCompile(const char *ir, size_t size, const char *options) {
+DeploCompilation *deploCompile(const char *ir, size_t size,
+                               const char *options) {
   auto compilation = std::make_unique<DeploCompilation>();
-  llvm::Expected<CompileOptions> parsed = parseOptions(options ? options : "{}");
+  llvm::Expected<CompileOptions> parsed =
+      parseOptions(options ? options : "{}");
   if (!parsed) {
     compilation->error = llvm::toString(parsed.takeError());
     return compilation.release();
   }
-  llvm::Expected<CompileResult> result = compile(llvm::StringRef(ir, size), *parsed);
+  llvm::Expected<CompileResult> result =
+      compile(llvm::StringRef(ir, size), *parsed);
   if (result)
     compilation->result = std::move(*result);
   else
@@ -143,21 +152,25 @@ const char *deploCompilationReport(DeploCompilation *compilation) {
     json::Object timings;
     for (const auto &[stage, milliseconds] : result.timings)
       timings[stage] = milliseconds;
-    compilation->report = toText(json::Object{{"ir", result.ir},
-                                              {"steps", std::move(steps)},
-                                              {"kernels", std::move(kernels)},
-                                              {"timings_ms", std::move(timings)}});
+    compilation->report =
+        toText(json::Object{{"ir", result.ir},
+                            {"steps", std::move(steps)},
+                            {"kernels", std::move(kernels)},
+                            {"timings_ms", std::move(timings)}});
   }
   return compilation->report.c_str();
 }
 
-const void *deploCompilationPackage(const DeploCompilation *compilation, size_t *size) {
+const void *deploCompilationPackage(const DeploCompilation *compilation,
+                                    size_t *size) {
   const std::string &package = compilation->result.package;
   *size = package.size();
   return package.empty() ? nullptr : package.data();
 }
 
-void deploCompilationDestroy(DeploCompilation *compilation) { delete compilation; }
+void deploCompilationDestroy(DeploCompilation *compilation) {
+  delete compilation;
+}
 
 void deploRegisterHostDevice(void) {
   static std::once_flag registered;
@@ -168,20 +181,21 @@ const char *deploTargets(void) {
   static const std::string text = [] {
     json::Array targets;
     for (const TargetDescription &target : getTargets())
-      targets.push_back(json::Object{{"chip", target.chip},
-                                     {"product", target.product},
-                                     {"multiprocessors", target.multiprocessors},
-                                     {"warps_per_multiprocessor", target.warpsPerMultiprocessor},
-                                     {"blocks_per_multiprocessor", target.blocksPerMultiprocessor},
-                                     {"registers_per_multiprocessor", target.registersPerMultiprocessor},
-                                     {"registers_per_thread", target.registersPerThread},
-                                     {"threads_per_block", target.threadsPerBlock},
-                                     {"shared_per_multiprocessor", target.sharedPerMultiprocessor},
-                                     {"shared_per_block", target.sharedPerBlock},
-                                     {"l2_bytes", target.l2Bytes},
-                                     {"dram_bytes_per_second", target.dramBytesPerSecond},
-                                     {"f32_flops_per_second", target.f32FlopsPerSecond},
-                                     {"launch_nanoseconds", target.launchNanoseconds}});
+      targets.push_back(json::Object{
+          {"chip", target.chip},
+          {"product", target.product},
+          {"multiprocessors", target.multiprocessors},
+          {"warps_per_multiprocessor", target.warpsPerMultiprocessor},
+          {"blocks_per_multiprocessor", target.blocksPerMultiprocessor},
+          {"registers_per_multiprocessor", target.registersPerMultiprocessor},
+          {"registers_per_thread", target.registersPerThread},
+          {"threads_per_block", target.threadsPerBlock},
+          {"shared_per_multiprocessor", target.sharedPerMultiprocessor},
+          {"shared_per_block", target.sharedPerBlock},
+          {"l2_bytes", target.l2Bytes},
+          {"dram_bytes_per_second", target.dramBytesPerSecond},
+          {"f32_flops_per_second", target.f32FlopsPerSecond},
+          {"launch_nanoseconds", target.launchNanoseconds}});
     return toText(std::move(targets));
   }();
   return text.c_str();

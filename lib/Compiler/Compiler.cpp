@@ -57,7 +57,9 @@ namespace {
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
-      : options(options), context(getRegistry(), MLIRContext::Threading::DISABLED), trace(options.trace) {
+      : options(options),
+        context(getRegistry(), MLIRContext::Threading::DISABLED),
+        trace(options.trace) {
     trace.enableRemarks(context);
   }
 
@@ -79,10 +81,11 @@ private:
   LogicalResult lower();
   LogicalResult lowerToDevice();
   LogicalResult lowerToHost();
-  LogicalResult runStage(StringRef name, llvm::function_ref<LogicalResult(OpPassManager &)> build);
+  LogicalResult
+  runStage(StringRef name,
+           llvm::function_ref<LogicalResult(OpPassManager &)> build);
   LogicalResult emitText();
-  template <typename OpT>
-  bool contains() {
+  template <typename OpT> bool contains() {
     return !module->getOps<OpT>().empty();
   }
   std::string printModule();
@@ -115,7 +118,8 @@ std::string describe(Diagnostic &diagnostic) {
 llvm::Expected<CompileResult> Compilation::run(StringRef ir) {
   std::string firstError;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstError.empty())
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+        firstError.empty())
       firstError = describe(diagnostic);
     return success();
   });
@@ -123,20 +127,27 @@ llvm::Expected<CompileResult> Compilation::run(StringRef ir) {
   if (succeeded(checkOptions()) && succeeded(parse(ir)))
     status = lower();
   if (failed(status))
-    return llvm::createStringError(firstError.empty() ? "compilation failed without a message" : firstError);
+    return llvm::createStringError(firstError.empty()
+                                       ? "compilation failed without a message"
+                                       : firstError);
   result.steps = trace.getSteps();
   return std::move(result);
 }
 
 LogicalResult Compilation::checkOptions() {
   if (options.device != "cuda" && options.device != "host")
-    return error("unknown device " + options.device + ", expected cuda or host");
+    return error("unknown device " + options.device +
+                 ", expected cuda or host");
   if (!findTarget(options.target))
-    return error("unknown target " + options.target + ", expected one of " + listTargets());
+    return error("unknown target " + options.target + ", expected one of " +
+                 listTargets());
   if (options.alignment < 1 || !llvm::isPowerOf2_64(options.alignment))
-    return error("alignment of " + llvm::Twine(options.alignment) + " bytes is not a power of two");
-  if (options.device == "host" && llvm::is_contained({Level::Tile, Level::Ptx, Level::Sass}, options.level))
-    return error("device host goes from level loop to kernel, llvm and package; tile, ptx and sass are levels of cuda");
+    return error("alignment of " + llvm::Twine(options.alignment) +
+                 " bytes is not a power of two");
+  if (options.device == "host" &&
+      llvm::is_contained({Level::Tile, Level::Ptx, Level::Sass}, options.level))
+    return error("device host goes from level loop to kernel, llvm and "
+                 "package; tile, ptx and sass are levels of cuda");
   pipelineOptions.target = options.target;
   pipelineOptions.schedule = options.schedule;
   pipelineOptions.alignment = options.alignment;
@@ -144,26 +155,31 @@ LogicalResult Compilation::checkOptions() {
 }
 
 LogicalResult Compilation::parse(StringRef ir) {
-  module = parseSourceString<ModuleOp>(ir, ParserConfig(&context), options.name);
+  module =
+      parseSourceString<ModuleOp>(ir, ParserConfig(&context), options.name);
   return success(static_cast<bool>(module));
 }
 
-LogicalResult Compilation::runStage(StringRef name, llvm::function_ref<LogicalResult(OpPassManager &)> build) {
+LogicalResult Compilation::runStage(
+    StringRef name, llvm::function_ref<LogicalResult(OpPassManager &)> build) {
   PassManager manager(&context);
   manager.addInstrumentation(trace.createInstrumentation());
   if (failed(build(manager)))
     return failure();
   auto start = std::chrono::steady_clock::now();
   LogicalResult status = manager.run(*module);
-  result.timings.emplace_back(
-      name, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  result.timings.emplace_back(name,
+                              std::chrono::duration<double, std::milli>(
+                                  std::chrono::steady_clock::now() - start)
+                                  .count());
   return status;
 }
 
 LogicalResult Compilation::lower() {
   // A stage runs if the module holds its input and the level asked for is its
   // output or beyond: any printed level can be compiled on from there.
-  auto stage = [&](Level level, bool hasInput, StringRef name, auto build) -> LogicalResult {
+  auto stage = [&](Level level, bool hasInput, StringRef name,
+                   auto build) -> LogicalResult {
     if (options.level < level || !hasInput)
       return success();
     return runStage(name, [&](OpPassManager &manager) {
@@ -181,16 +197,19 @@ LogicalResult Compilation::lower() {
         })))
       return failure();
   } else {
-    bool isGraph = llvm::any_of(module->getOps<func::FuncOp>(), [](func::FuncOp function) {
-      return llvm::none_of(function.getArgumentTypes(), llvm::IsaPred<MemRefType>) &&
-             function.getNumResults() != 0;
-    });
+    bool isGraph =
+        llvm::any_of(module->getOps<func::FuncOp>(), [](func::FuncOp function) {
+          return llvm::none_of(function.getArgumentTypes(),
+                               llvm::IsaPred<MemRefType>) &&
+                 function.getNumResults() != 0;
+        });
     if (failed(stage(Level::Tensor, isGraph, "graph", buildGraphPipeline)) ||
         failed(stage(Level::Loop, isGraph, "loop", buildLoopPipeline)))
       return failure();
     collectCosts(*module, result.kernels);
     if (options.device == "cuda" &&
-        failed(stage(Level::Tile, contains<loop::KernelOp>(), "tile", buildTilePipeline)))
+        failed(stage(Level::Tile, contains<loop::KernelOp>(), "tile",
+                     buildTilePipeline)))
       return failure();
   }
   if (options.device == "host" && options.level > Level::Loop)
@@ -202,7 +221,8 @@ LogicalResult Compilation::lower() {
 }
 
 LogicalResult Compilation::lowerToHost() {
-  if (contains<loop::KernelOp>() && failed(runStage("kernel", [](OpPassManager &manager) {
+  if (contains<loop::KernelOp>() &&
+      failed(runStage("kernel", [](OpPassManager &manager) {
         manager.addPass(createLoopToLLVMPass());
         return success();
       })))
@@ -211,12 +231,16 @@ LogicalResult Compilation::lowerToHost() {
     return emitText();
   auto start = std::chrono::steady_clock::now();
   bool isPackage = options.level == Level::Package;
-  FailureOr<std::string> made = isPackage ? compileHostPackage(*module, options.name) : emitHostLLVMIR(*module);
+  FailureOr<std::string> made = isPackage
+                                    ? compileHostPackage(*module, options.name)
+                                    : emitHostLLVMIR(*module);
   if (failed(made))
     return failure();
   (isPackage ? result.package : result.ir) = std::move(*made);
-  result.timings.emplace_back(
-      "host", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  result.timings.emplace_back("host",
+                              std::chrono::duration<double, std::milli>(
+                                  std::chrono::steady_clock::now() - start)
+                                  .count());
   return success();
 }
 
@@ -230,14 +254,26 @@ LogicalResult Compilation::lowerToDevice() {
     });
   };
   collectSchedules(*module, result.kernels);
-  if (failed(stage(options.level >= Level::Kernel && contains<tile::KernelOp>(), "kernel",
-                   [&](OpPassManager &manager) { buildKernelPipeline(manager, pipelineOptions); })) ||
-      failed(stage(options.level >= Level::LLVM && contains<gpu::GPUModuleOp>(), "llvm",
-                   [&](OpPassManager &manager) { buildLLVMPipeline(manager, pipelineOptions); })) ||
-      failed(stage(options.level >= Level::Ptx && contains<gpu::GPUModuleOp>(), "ptx",
-                   [&](OpPassManager &manager) { manager.addPass(createKernelToPtxPass()); })) ||
-      failed(stage(options.level == Level::Sass || (options.level == Level::Package && options.ptxas), "ptxas",
-                   [&](OpPassManager &manager) { manager.addPass(createPtxasPass()); })))
+  if (failed(stage(options.level >= Level::Kernel && contains<tile::KernelOp>(),
+                   "kernel",
+                   [&](OpPassManager &manager) {
+                     buildKernelPipeline(manager, pipelineOptions);
+                   })) ||
+      failed(stage(options.level >= Level::LLVM && contains<gpu::GPUModuleOp>(),
+                   "llvm",
+                   [&](OpPassManager &manager) {
+                     buildLLVMPipeline(manager, pipelineOptions);
+                   })) ||
+      failed(stage(options.level >= Level::Ptx && contains<gpu::GPUModuleOp>(),
+                   "ptx",
+                   [&](OpPassManager &manager) {
+                     manager.addPass(createKernelToPtxPass());
+                   })) ||
+      failed(stage(options.level == Level::Sass ||
+                       (options.level == Level::Package && options.ptxas),
+                   "ptxas", [&](OpPassManager &manager) {
+                     manager.addPass(createPtxasPass());
+                   })))
     return failure();
   collectResources(*module, result.kernels);
   return success();
@@ -262,11 +298,13 @@ LogicalResult Compilation::emitText() {
     return success();
   case Level::LLVM: {
     for (auto device : module->getOps<gpu::GPUModuleOp>()) {
-      std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(device);
+      std::unique_ptr<llvm::TargetMachine> machine =
+          createTargetMachine(device);
       if (!machine)
         return failure();
       llvm::LLVMContext llvmContext;
-      std::unique_ptr<llvm::Module> llvmModule = translateToLLVMIR(device, *machine, llvmContext);
+      std::unique_ptr<llvm::Module> llvmModule =
+          translateToLLVMIR(device, *machine, llvmContext);
       if (!llvmModule)
         return failure();
       llvm::raw_string_ostream(result.ir) << *llvmModule;
@@ -298,11 +336,10 @@ LogicalResult Compilation::emitText() {
 
 } // namespace
 
-llvm::Expected<CompileResult> compile(StringRef ir, const CompileOptions &options) {
+llvm::Expected<CompileResult> compile(StringRef ir,
+                                      const CompileOptions &options) {
   static std::once_flag registered;
-  std::call_once(registered, [] {
-    registerAllPasses();
-  });
+  std::call_once(registered, [] { registerAllPasses(); });
   return Compilation(options).run(ir);
 }
 

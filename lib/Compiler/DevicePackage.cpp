@@ -29,29 +29,38 @@ StringRef getObject(gpu::BinaryOp binary, gpu::CompilationTarget format) {
 FailureOr<std::string> disassemble(gpu::BinaryOp binary) {
   std::optional<std::string> tool = findInToolkit("bin/nvdisasm");
   if (!tool)
-    if (llvm::ErrorOr<std::string> onPath = llvm::sys::findProgramByName("nvdisasm"))
+    if (llvm::ErrorOr<std::string> onPath =
+            llvm::sys::findProgramByName("nvdisasm"))
       tool = *onPath;
   if (!tool)
-    return binary.emitError("nvdisasm was not found; install the CUDA toolkit or set CUDA_HOME");
+    return binary.emitError(
+        "nvdisasm was not found; install the CUDA toolkit or set CUDA_HOME");
   SmallString<64> cubinPath, textPath;
   int cubinFile;
-  if (llvm::sys::fs::createTemporaryFile("deplo", "cubin", cubinFile, cubinPath) ||
+  if (llvm::sys::fs::createTemporaryFile("deplo", "cubin", cubinFile,
+                                         cubinPath) ||
       llvm::sys::fs::createTemporaryFile("deplo", "sass", textPath))
     return binary.emitError("cannot create a temporary file");
   llvm::FileRemover removeCubin(cubinPath), removeText(textPath);
-  llvm::raw_fd_ostream(cubinFile, /*shouldClose=*/true) << getObject(binary, gpu::CompilationTarget::Binary);
+  llvm::raw_fd_ostream(cubinFile, /*shouldClose=*/true)
+      << getObject(binary, gpu::CompilationTarget::Binary);
   StringRef arguments[] = {*tool, "-c", cubinPath};
-  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(textPath), std::nullopt};
+  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(textPath),
+                                          std::nullopt};
   std::string error;
-  if (llvm::sys::ExecuteAndWait(*tool, arguments, std::nullopt, redirects, 0, 0, &error) != 0)
+  if (llvm::sys::ExecuteAndWait(*tool, arguments, std::nullopt, redirects, 0, 0,
+                                &error) != 0)
     return binary.emitError() << "nvdisasm failed: " << error;
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> text = llvm::MemoryBuffer::getFile(textPath);
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> text =
+      llvm::MemoryBuffer::getFile(textPath);
   if (!text)
-    return binary.emitError() << "cannot read the disassembly: " << text.getError().message();
+    return binary.emitError()
+           << "cannot read the disassembly: " << text.getError().message();
   return (*text)->getBuffer().str();
 }
 
-FailureOr<std::string> createDevicePackage(ModuleOp module, const CompileOptions &options) {
+FailureOr<std::string> createDevicePackage(ModuleOp module,
+                                           const CompileOptions &options) {
   FailureOr<LaunchPlan> plan = extractLaunchPlan(module, options.alignment);
   if (failed(plan))
     return failure();
@@ -69,15 +78,19 @@ FailureOr<std::string> createDevicePackage(ModuleOp module, const CompileOptions
   llvm::StringMap<uint32_t> kernelIndex;
   for (auto binary : module.getOps<gpu::BinaryOp>()) {
     std::optional<uint32_t> ptx = package.blobs.size(), cubin;
-    package.blobs.push_back(getObject(binary, gpu::CompilationTarget::Assembly));
-    if (StringRef code = getObject(binary, gpu::CompilationTarget::Binary); !code.empty()) {
+    package.blobs.push_back(
+        getObject(binary, gpu::CompilationTarget::Assembly));
+    if (StringRef code = getObject(binary, gpu::CompilationTarget::Binary);
+        !code.empty()) {
       cubin = package.blobs.size();
       package.blobs.push_back(code);
     }
-    for (gpu::KernelMetadataAttr kernel : cast<gpu::ObjectAttr>(binary.getObjects()[0]).getKernels()) {
+    for (gpu::KernelMetadataAttr kernel :
+         cast<gpu::ObjectAttr>(binary.getObjects()[0]).getKernels()) {
       auto launch = kernel.getAttr<tile::LaunchAttr>("launch");
       if (!launch)
-        return binary.emitError() << "kernel " << kernel.getName() << " has no #tile.launch";
+        return binary.emitError()
+               << "kernel " << kernel.getName() << " has no #tile.launch";
       runtime::KernelInfo info;
       info.name = kernel.getName().str();
       info.grid[0] = launch.getBlocks();
@@ -92,12 +105,14 @@ FailureOr<std::string> createDevicePackage(ModuleOp module, const CompileOptions
   for (const LaunchPlan::Launch &launch : plan->launches) {
     auto kernel = kernelIndex.find(launch.kernel);
     if (kernel == kernelIndex.end())
-      return module.emitError() << "the launch plan launches @" << launch.kernel << ", which no binary holds";
+      return module.emitError() << "the launch plan launches @" << launch.kernel
+                                << ", which no binary holds";
     manifest.launches.push_back({kernel->second, launch.args});
   }
   runtime::Result<std::string> bytes = runtime::writePackage(package);
   if (!bytes.ok())
-    return module.emitError() << "cannot write the package: " << bytes.message();
+    return module.emitError()
+           << "cannot write the package: " << bytes.message();
   return std::move(*bytes);
 }
 

@@ -14,7 +14,8 @@ using namespace mlir;
 
 namespace deplo {
 
-static KernelReport &getReport(std::vector<KernelReport> &reports, StringRef name) {
+static KernelReport &getReport(std::vector<KernelReport> &reports,
+                               StringRef name) {
   for (KernelReport &report : reports)
     if (report.name == name)
       return report;
@@ -40,11 +41,15 @@ void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
     report.intensity = cost.getIntensity();
     if (!target)
       continue;
-    constexpr double microsecondsPerSecond = 1e6, microsecondsPerNanosecond = 1e-3;
+    constexpr double microsecondsPerSecond = 1e6,
+                     microsecondsPerNanosecond = 1e-3;
     std::pair<double, StringRef> bounds[] = {
-        {double(cost.bytesRead + cost.bytesWritten) / target.getDramBytesPerSecond() * microsecondsPerSecond,
+        {double(cost.bytesRead + cost.bytesWritten) /
+             target.getDramBytesPerSecond() * microsecondsPerSecond,
          "memory"},
-        {double(cost.flops) / target.getF32FlopsPerSecond() * microsecondsPerSecond, "compute"},
+        {double(cost.flops) / target.getF32FlopsPerSecond() *
+             microsecondsPerSecond,
+         "compute"},
         {target.getLaunchNanoseconds() * microsecondsPerNanosecond, "launch"}};
     auto highest = *std::max_element(std::begin(bounds), std::end(bounds));
     report.rooflineMicroseconds = highest.first;
@@ -60,7 +65,8 @@ void collectSchedules(ModuleOp module, std::vector<KernelReport> &reports) {
   }
 }
 
-void collectScheduleReasons(ArrayRef<Step> steps, std::vector<KernelReport> &reports) {
+void collectScheduleReasons(ArrayRef<Step> steps,
+                            std::vector<KernelReport> &reports) {
   for (const Step &step : steps)
     if (step.pass == "deplo-select-schedule")
       for (const StepRemark &remark : step.remarks)
@@ -72,9 +78,11 @@ static void addOccupancy(ModuleOp module, KernelReport &report) {
   if (!target || !report.registers || !report.threads)
     return;
   report.blocksPerMultiprocessor =
-      getBlocksPerMultiprocessor(target, *report.threads, *report.registers, report.sharedBytes.value_or(0));
+      getBlocksPerMultiprocessor(target, *report.threads, *report.registers,
+                                 report.sharedBytes.value_or(0));
   constexpr int64_t threadsPerWarp = 32;
-  report.occupancy = static_cast<double>(*report.blocksPerMultiprocessor * *report.threads / threadsPerWarp) /
+  report.occupancy = static_cast<double>(*report.blocksPerMultiprocessor *
+                                         *report.threads / threadsPerWarp) /
                      target.getWarpsPerMultiprocessor();
 }
 
@@ -92,7 +100,8 @@ void collectResources(ModuleOp module, std::vector<KernelReport> &reports) {
       addLaunch(getReport(reports, function.getSymName()), launch);
   });
   for (auto binary : module.getOps<gpu::BinaryOp>()) {
-    gpu::KernelTableAttr kernels = cast<gpu::ObjectAttr>(binary.getObjects()[0]).getKernels();
+    gpu::KernelTableAttr kernels =
+        cast<gpu::ObjectAttr>(binary.getObjects()[0]).getKernels();
     if (!kernels)
       continue;
     for (gpu::KernelMetadataAttr kernel : kernels) {

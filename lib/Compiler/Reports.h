@@ -18,23 +18,28 @@ namespace deplo {
 void collectCosts(mlir::ModuleOp module, std::vector<KernelReport> &reports);
 
 /// The schedule of each tile.kernel.
-void collectSchedules(mlir::ModuleOp module, std::vector<KernelReport> &reports);
+void collectSchedules(mlir::ModuleOp module,
+                      std::vector<KernelReport> &reports);
 
 /// Why, from the remarks of select_schedule.
-void collectScheduleReasons(llvm::ArrayRef<Step> steps, std::vector<KernelReport> &reports);
+void collectScheduleReasons(llvm::ArrayRef<Step> steps,
+                            std::vector<KernelReport> &reports);
 
 /// Launch, registers and occupancy of each kernel of the device module or
 /// binary.
-void collectResources(mlir::ModuleOp module, std::vector<KernelReport> &reports);
+void collectResources(mlir::ModuleOp module,
+                      std::vector<KernelReport> &reports);
 
 /// The object of `binary` in `format`; empty if it has none.
-llvm::StringRef getObject(mlir::gpu::BinaryOp binary, mlir::gpu::CompilationTarget format);
+llvm::StringRef getObject(mlir::gpu::BinaryOp binary,
+                          mlir::gpu::CompilationTarget format);
 
 /// The machine code of `binary` as text, by the toolkit's disassembler.
 mlir::FailureOr<std::string> disassemble(mlir::gpu::BinaryOp binary);
 
 /// The package of a module with a launch plan and a gpu.binary.
-mlir::FailureOr<std::string> createDevicePackage(mlir::ModuleOp module, const CompileOptions &options);
+mlir::FailureOr<std::string> createDevicePackage(mlir::ModuleOp module,
+                                                 const CompileOptions &options);
 
 } // namespace deplo
 

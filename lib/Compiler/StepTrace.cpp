@@ -46,8 +46,9 @@ struct StepInstrumentation : PassInstrumentation {
   }
 
   void runAfterPass(Pass *pass, Operation *op) override {
-    double elapsed =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    double elapsed = std::chrono::duration<double, std::milli>(
+                         std::chrono::steady_clock::now() - start)
+                         .count();
     Step *step = trace.find(pass->getArgument());
     bool isCleanup = !step;
     if (isCleanup) {
@@ -92,8 +93,11 @@ struct StepRemarkStreamer : remark::detail::MLIRRemarkStreamerBase {
     llvm::raw_string_ostream(location) << remark.getLocation();
     // Text parts in order; metrics carry their name.
     for (const remark::detail::Remark::Arg &arg : remark.getArgs())
-      text += arg.key == "Remark" ? arg.val : (text.empty() ? "" : " ") + arg.key + " " + arg.val;
-    step->remarks.push_back({getKind(remark.getRemarkType()).str(), remark.getRemarkName().str(),
+      text += arg.key == "Remark"
+                  ? arg.val
+                  : (text.empty() ? "" : " ") + arg.key + " " + arg.val;
+    step->remarks.push_back({getKind(remark.getRemarkType()).str(),
+                             remark.getRemarkName().str(),
                              remark.getFunction().str(), text, location});
   }
 
@@ -120,9 +124,11 @@ std::unique_ptr<PassInstrumentation> StepTrace::createInstrumentation() {
 void StepTrace::enableRemarks(MLIRContext &context) {
   // A category that has no value of its own is off, whatever `all` is.
   std::string ours = "deplo-.*";
-  remark::RemarkCategories categories{/*all=*/std::nullopt, ours, ours, ours, ours};
-  (void)remark::enableOptimizationRemarks(context, std::make_unique<StepRemarkStreamer>(*this),
-                                          std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+  remark::RemarkCategories categories{/*all=*/std::nullopt, ours, ours, ours,
+                                      ours};
+  (void)remark::enableOptimizationRemarks(
+      context, std::make_unique<StepRemarkStreamer>(*this),
+      std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
 }
 
 Step *StepTrace::find(StringRef pass) {

@@ -20,7 +20,8 @@ static TypedAttr getFloatIdentity(Monoid kind, FloatType type) {
   case Monoid::Mul:
     return FloatAttr::get(type, 1.0);
   case Monoid::Max:
-    return FloatAttr::get(type, llvm::APFloat::getInf(semantics, /*Negative=*/true));
+    return FloatAttr::get(type,
+                          llvm::APFloat::getInf(semantics, /*Negative=*/true));
   case Monoid::Min:
     return FloatAttr::get(type, llvm::APFloat::getInf(semantics));
   }
@@ -51,7 +52,8 @@ static Value create(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
   return IntegerOp::create(builder, loc, lhs, rhs);
 }
 
-Value combine(OpBuilder &builder, Location loc, Monoid kind, Value lhs, Value rhs) {
+Value combine(OpBuilder &builder, Location loc, Monoid kind, Value lhs,
+              Value rhs) {
   switch (kind) {
   case Monoid::Add:
     return create<arith::AddFOp, arith::AddIOp>(builder, loc, lhs, rhs);

@@ -179,9 +179,9 @@ FailureOr<TensorInfo> PlanExtractor::describe(unsigned number,
     strides = computeSuffixProduct(type.getShape());
   else
     isStrided = succeeded(type.getStridesAndOffset(strides, offset));
-  if (!isStrided || offset != 0 ||
-      llvm::any_of(strides,
-                   [](int64_t s) { return ShapedType::isDynamic(s) || s < 0; }))
+  if (!isStrided || offset != 0 || llvm::any_of(strides, [](int64_t s) {
+        return ShapedType::isDynamic(s) || s < 0;
+      }))
     return fail(
         "is not laid out by static, non-negative strides from offset 0");
   TensorInfo tensor;

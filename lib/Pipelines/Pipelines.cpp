@@ -26,7 +26,8 @@ static void addCleanup(OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
-void buildGraphPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+void buildGraphPipeline(OpPassManager &manager,
+                        const CompilePipelineOptions &options) {
   tile::AttachTargetPassOptions target;
   target.chip = options.target;
   manager.addPass(tile::createAttachTargetPass(target));
@@ -37,7 +38,8 @@ void buildGraphPipeline(OpPassManager &manager, const CompilePipelineOptions &op
   addCleanup(function);
 }
 
-void buildLoopPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+void buildLoopPipeline(OpPassManager &manager,
+                       const CompilePipelineOptions &options) {
   manager.addPass(createGraphToLoopPass());
   addCleanup(manager);
   manager.addPass(loop::createCollapseLoopsPass());
@@ -48,7 +50,8 @@ void buildLoopPipeline(OpPassManager &manager, const CompilePipelineOptions &opt
   addCleanup(kernel);
 }
 
-void buildTilePipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+void buildTilePipeline(OpPassManager &manager,
+                       const CompilePipelineOptions &options) {
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
   schedule.alignment = options.alignment;
@@ -78,14 +81,16 @@ void buildTilePipeline(OpPassManager &manager, const CompilePipelineOptions &opt
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
 }
 
-void buildKernelPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+void buildKernelPipeline(OpPassManager &manager,
+                         const CompilePipelineOptions &options) {
   TileToKernelPassOptions kernel;
   kernel.alignment = options.alignment;
   manager.addPass(createTileToKernelPass(kernel));
   addCleanup(manager.nest<gpu::GPUModuleOp>());
 }
 
-void buildLLVMPipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+void buildLLVMPipeline(OpPassManager &manager,
+                       const CompilePipelineOptions &options) {
   OpPassManager &device = manager.nest<gpu::GPUModuleOp>();
   device.addPass(createSCFToControlFlowPass());
   device.addPass(createConvertVectorToLLVMPass());
@@ -96,7 +101,8 @@ void buildLLVMPipeline(OpPassManager &manager, const CompilePipelineOptions &opt
   device.addPass(createLegalizeForNVVMPass());
 }
 
-void buildCompilePipeline(OpPassManager &manager, const CompilePipelineOptions &options) {
+void buildCompilePipeline(OpPassManager &manager,
+                          const CompilePipelineOptions &options) {
   buildGraphPipeline(manager, options);
   buildLoopPipeline(manager, options);
   buildTilePipeline(manager, options);
@@ -109,12 +115,19 @@ void registerPipelines() {
   auto add = [](StringRef name, StringRef description, auto build) {
     PassPipelineRegistration<CompilePipelineOptions>(name, description, build);
   };
-  add("deplo-graph-pipeline", "graph to tensor: named operators to fused primitives", buildGraphPipeline);
-  add("deplo-loop-pipeline", "tensor to loop: fused primitives to loop nests", buildLoopPipeline);
-  add("deplo-tile-pipeline", "loop to tile: loop nests to scheduled tile programs", buildTilePipeline);
-  add("deplo-kernel-pipeline", "tile to kernel: the program of a thread", buildKernelPipeline);
-  add("deplo-llvm-pipeline", "kernel to the LLVM and NVVM dialects", buildLLVMPipeline);
-  add("deplo-compile", "graph to PTX: all stages in order", buildCompilePipeline);
+  add("deplo-graph-pipeline",
+      "graph to tensor: named operators to fused primitives",
+      buildGraphPipeline);
+  add("deplo-loop-pipeline", "tensor to loop: fused primitives to loop nests",
+      buildLoopPipeline);
+  add("deplo-tile-pipeline",
+      "loop to tile: loop nests to scheduled tile programs", buildTilePipeline);
+  add("deplo-kernel-pipeline", "tile to kernel: the program of a thread",
+      buildKernelPipeline);
+  add("deplo-llvm-pipeline", "kernel to the LLVM and NVVM dialects",
+      buildLLVMPipeline);
+  add("deplo-compile", "graph to PTX: all stages in order",
+      buildCompilePipeline);
 }
 
 std::string getStepName(StringRef passFlag) {

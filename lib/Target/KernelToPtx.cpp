@@ -31,28 +31,35 @@ gpu::KernelTableAttr createKernelTable(gpu::GPUModuleOp module) {
     NamedAttrList metadata;
     if (auto launch = function->getAttrOfType<tile::LaunchAttr>("tile.launch"))
       metadata.set("launch", launch);
-    kernels.push_back(gpu::KernelMetadataAttr::get(function.getSymNameAttr(), function.getFunctionType(),
-                                                   /*argAttrs=*/nullptr, metadata.getDictionary(context)));
+    kernels.push_back(gpu::KernelMetadataAttr::get(
+        function.getSymNameAttr(), function.getFunctionType(),
+        /*argAttrs=*/nullptr, metadata.getDictionary(context)));
   }
   return gpu::KernelTableAttr::get(context, kernels);
 }
 
 struct KernelToPtxPass : impl::KernelToPtxPassBase<KernelToPtxPass> {
   void runOnOperation() override {
-    for (auto module : llvm::make_early_inc_range(getOperation().getOps<gpu::GPUModuleOp>())) {
-      std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(module);
+    for (auto module : llvm::make_early_inc_range(
+             getOperation().getOps<gpu::GPUModuleOp>())) {
+      std::unique_ptr<llvm::TargetMachine> machine =
+          createTargetMachine(module);
       if (!machine)
         return signalPassFailure();
       llvm::LLVMContext context;
-      std::unique_ptr<llvm::Module> llvmModule = translateToLLVMIR(module, *machine, context);
+      std::unique_ptr<llvm::Module> llvmModule =
+          translateToLLVMIR(module, *machine, context);
       if (!llvmModule)
         return signalPassFailure();
       std::string ptx = emitPtx(*llvmModule, *machine);
 
       OpBuilder builder(module);
-      auto object = gpu::ObjectAttr::get(&getContext(), module.getTargetsAttr()[0], gpu::CompilationTarget::Assembly,
-                                         builder.getStringAttr(ptx), DictionaryAttr(), createKernelTable(module));
-      gpu::BinaryOp::create(builder, module.getLoc(), module.getName(), Attribute(), ArrayRef<Attribute>(object));
+      auto object = gpu::ObjectAttr::get(
+          &getContext(), module.getTargetsAttr()[0],
+          gpu::CompilationTarget::Assembly, builder.getStringAttr(ptx),
+          DictionaryAttr(), createKernelTable(module));
+      gpu::BinaryOp::create(builder, module.getLoc(), module.getName(),
+                            Attribute(), ArrayRef<Attribute>(object));
       module.erase();
     }
   }

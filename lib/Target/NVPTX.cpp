@@ -50,9 +50,12 @@ static StringRef getPtxFeature(StringRef chip) {
   return architecture >= 100 ? "+ptx88" : "+ptx80";
 }
 
-std::unique_ptr<llvm::TargetMachine> createTargetMachine(gpu::GPUModuleOp module) {
+std::unique_ptr<llvm::TargetMachine>
+createTargetMachine(gpu::GPUModuleOp module) {
   ArrayAttr targets = module.getTargetsAttr();
-  auto target = targets && targets.size() == 1 ? dyn_cast<NVVM::NVVMTargetAttr>(targets[0]) : NVVM::NVVMTargetAttr();
+  auto target = targets && targets.size() == 1
+                    ? dyn_cast<NVVM::NVVMTargetAttr>(targets[0])
+                    : NVVM::NVVMTargetAttr();
   if (!target) {
     module.emitError("device module needs one #nvvm.target");
     return nullptr;
@@ -66,14 +69,16 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(gpu::GPUModuleOp module
   });
   llvm::Triple triple(target.getTriple());
   std::string error;
-  const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target *backend =
+      llvm::TargetRegistry::lookupTarget(triple, error);
   if (!backend) {
     module.emitError() << "this LLVM cannot emit PTX: " << error;
     return nullptr;
   }
-  return std::unique_ptr<llvm::TargetMachine>(
-      backend->createTargetMachine(triple, target.getChip(), getPtxFeature(target.getChip()), llvm::TargetOptions(),
-                                   std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, target.getChip(), getPtxFeature(target.getChip()),
+      llvm::TargetOptions(), std::nullopt, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
 }
 
 /// Links the functions of libdevice that `module` calls.
@@ -84,23 +89,31 @@ static LogicalResult linkLibdevice(gpu::GPUModuleOp op, llvm::Module &module) {
       unresolved = &function;
   if (!unresolved)
     return success();
-  std::optional<std::string> path = findInToolkit("nvvm/libdevice/libdevice.10.bc");
+  std::optional<std::string> path =
+      findInToolkit("nvvm/libdevice/libdevice.10.bc");
   if (!path)
     return op.emitError() << "kernel calls " << unresolved->getName()
-                          << " of CUDA's libdevice, which was not found; install the CUDA toolkit or set CUDA_HOME";
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(*path);
+                          << " of CUDA's libdevice, which was not found; "
+                             "install the CUDA toolkit or set CUDA_HOME";
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+      llvm::MemoryBuffer::getFile(*path);
   if (!buffer)
-    return op.emitError() << "cannot read " << *path << ": " << buffer.getError().message();
+    return op.emitError() << "cannot read " << *path << ": "
+                          << buffer.getError().message();
   llvm::Expected<std::unique_ptr<llvm::Module>> library =
       llvm::getOwningLazyBitcodeModule(std::move(*buffer), module.getContext());
   if (!library)
-    return op.emitError() << "cannot read " << *path << ": " << llvm::toString(library.takeError());
+    return op.emitError() << "cannot read " << *path << ": "
+                          << llvm::toString(library.takeError());
   // Its triple is generic; the kernels' stands.
   (*library)->setTargetTriple(module.getTargetTriple());
   (*library)->setDataLayout(module.getDataLayout());
   bool failedToLink = llvm::Linker::linkModules(
-      module, std::move(*library), llvm::Linker::LinkOnlyNeeded, [](llvm::Module &linked, const llvm::StringSet<> &names) {
-        llvm::internalizeModule(linked, [&](const llvm::GlobalValue &value) { return !names.contains(value.getName()); });
+      module, std::move(*library), llvm::Linker::LinkOnlyNeeded,
+      [](llvm::Module &linked, const llvm::StringSet<> &names) {
+        llvm::internalizeModule(linked, [&](const llvm::GlobalValue &value) {
+          return !names.contains(value.getName());
+        });
       });
   if (failedToLink)
     return op.emitError() << "cannot link " << *path;
@@ -118,12 +131,15 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, callGraph, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+      .run(module, modules);
 }
 
-std::unique_ptr<llvm::Module> translateToLLVMIR(gpu::GPUModuleOp op, llvm::TargetMachine &machine,
+std::unique_ptr<llvm::Module> translateToLLVMIR(gpu::GPUModuleOp op,
+                                                llvm::TargetMachine &machine,
                                                 llvm::LLVMContext &context) {
-  std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(op, context, op.getName());
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(op, context, op.getName());
   if (!module) {
     op.emitError("cannot translate the device module to LLVM IR");
     return nullptr;
@@ -140,7 +156,8 @@ std::string emitPtx(llvm::Module &module, llvm::TargetMachine &machine) {
   SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
-  machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile);
+  machine.addPassesToEmitFile(passes, stream, nullptr,
+                              llvm::CodeGenFileType::AssemblyFile);
   passes.run(module);
   return text.str().str();
 }

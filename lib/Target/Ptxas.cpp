@@ -39,8 +39,10 @@ struct Resources {
 ///       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ///   ptxas info : Used 32 registers, used 1 barriers, 64 bytes smem
 llvm::StringMap<Resources> parseResources(StringRef log) {
-  llvm::Regex entry("Compiling entry function '([^']+)'"), registers("Used ([0-9]+) registers"),
-      spills("([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads"), shared("([0-9]+) bytes smem");
+  llvm::Regex entry("Compiling entry function '([^']+)'"),
+      registers("Used ([0-9]+) registers"),
+      spills("([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads"),
+      shared("([0-9]+) bytes smem");
   llvm::StringMap<Resources> resources;
   std::string kernel;
   SmallVector<StringRef> lines, match;
@@ -74,37 +76,50 @@ struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
 
   LogicalResult assemble(gpu::BinaryOp binary) {
     auto object = dyn_cast<gpu::ObjectAttr>(binary.getObjects()[0]);
-    auto target = object ? dyn_cast<NVVM::NVVMTargetAttr>(object.getTarget()) : NVVM::NVVMTargetAttr();
+    auto target = object ? dyn_cast<NVVM::NVVMTargetAttr>(object.getTarget())
+                         : NVVM::NVVMTargetAttr();
     if (!target || object.getFormat() != gpu::CompilationTarget::Assembly)
-      return binary.emitError("binary's first object is not PTX; run deplo-kernel-to-ptx first");
+      return binary.emitError(
+          "binary's first object is not PTX; run deplo-kernel-to-ptx first");
     std::optional<std::string> ptxas = findPtxas();
     if (!ptxas)
-      return binary.emitError("ptxas was not found; install the CUDA toolkit, set CUDA_HOME, or stop at PTX");
+      return binary.emitError("ptxas was not found; install the CUDA toolkit, "
+                              "set CUDA_HOME, or stop at PTX");
 
     std::string log;
-    FailureOr<std::string> cubin = run(binary, *ptxas, target.getChip(), object.getObject().getValue(), log);
+    FailureOr<std::string> cubin = run(binary, *ptxas, target.getChip(),
+                                       object.getObject().getValue(), log);
     if (failed(cubin))
       return failure();
     if (StringRef(log).contains("C75"))
-      return binary.emitError() << "ptxas serialised wgmma instructions: " << log;
+      return binary.emitError()
+             << "ptxas serialised wgmma instructions: " << log;
 
-    FailureOr<gpu::KernelTableAttr> kernels = annotate(binary, object.getKernels(), parseResources(log));
+    FailureOr<gpu::KernelTableAttr> kernels =
+        annotate(binary, object.getKernels(), parseResources(log));
     if (failed(kernels))
       return failure();
-    auto assembly = gpu::ObjectAttr::get(&getContext(), target, gpu::CompilationTarget::Assembly, object.getObject(),
-                                         object.getProperties(), *kernels);
-    auto machineCode = gpu::ObjectAttr::get(&getContext(), target, gpu::CompilationTarget::Binary,
-                                            StringAttr::get(&getContext(), *cubin), object.getProperties(), *kernels);
-    binary.setObjectsAttr(ArrayAttr::get(&getContext(), {assembly, machineCode}));
+    auto assembly = gpu::ObjectAttr::get(
+        &getContext(), target, gpu::CompilationTarget::Assembly,
+        object.getObject(), object.getProperties(), *kernels);
+    auto machineCode = gpu::ObjectAttr::get(
+        &getContext(), target, gpu::CompilationTarget::Binary,
+        StringAttr::get(&getContext(), *cubin), object.getProperties(),
+        *kernels);
+    binary.setObjectsAttr(
+        ArrayAttr::get(&getContext(), {assembly, machineCode}));
     return success();
   }
 
   /// The cubin; `log` is what ptxas printed.
-  FailureOr<std::string> run(gpu::BinaryOp binary, StringRef ptxas, StringRef chip, StringRef ptx, std::string &log) {
+  FailureOr<std::string> run(gpu::BinaryOp binary, StringRef ptxas,
+                             StringRef chip, StringRef ptx, std::string &log) {
     SmallString<64> ptxPath, cubinPath, logPath;
     int ptxFile;
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile("deplo", "ptx", ptxFile, ptxPath))
-      return binary.emitError() << "cannot create a temporary file: " << error.message();
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile(
+            "deplo", "ptx", ptxFile, ptxPath))
+      return binary.emitError()
+             << "cannot create a temporary file: " << error.message();
     llvm::FileRemover removePtx(ptxPath);
     {
       llvm::raw_fd_ostream stream(ptxFile, /*shouldClose=*/true);
@@ -116,23 +131,31 @@ struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
     llvm::FileRemover removeCubin(cubinPath), removeLog(logPath);
 
     std::string architecture = ("-arch=" + chip).str();
-    StringRef arguments[] = {ptxas, "-v", architecture, "-o", cubinPath, ptxPath};
-    std::optional<StringRef> redirects[] = {std::nullopt, StringRef(logPath), StringRef(logPath)};
+    StringRef arguments[] = {ptxas, "-v",      architecture,
+                             "-o",  cubinPath, ptxPath};
+    std::optional<StringRef> redirects[] = {std::nullopt, StringRef(logPath),
+                                            StringRef(logPath)};
     std::string error;
-    int status = llvm::sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects, 0, 0, &error);
-    if (llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(logPath))
+    int status = llvm::sys::ExecuteAndWait(ptxas, arguments, std::nullopt,
+                                           redirects, 0, 0, &error);
+    if (llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+            llvm::MemoryBuffer::getFile(logPath))
       log = (*buffer)->getBuffer().str();
     if (status != 0)
-      return binary.emitError() << "ptxas failed for " << chip << ": " << (error.empty() ? log : error);
-    llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> cubin = llvm::MemoryBuffer::getFile(cubinPath);
+      return binary.emitError() << "ptxas failed for " << chip << ": "
+                                << (error.empty() ? log : error);
+    llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> cubin =
+        llvm::MemoryBuffer::getFile(cubinPath);
     if (!cubin)
-      return binary.emitError() << "cannot read the cubin: " << cubin.getError().message();
+      return binary.emitError()
+             << "cannot read the cubin: " << cubin.getError().message();
     return (*cubin)->getBuffer().str();
   }
 
   /// Each kernel's resources as metadata and remarks.
-  FailureOr<gpu::KernelTableAttr> annotate(gpu::BinaryOp binary, gpu::KernelTableAttr kernels,
-                                           const llvm::StringMap<Resources> &resources) {
+  FailureOr<gpu::KernelTableAttr>
+  annotate(gpu::BinaryOp binary, gpu::KernelTableAttr kernels,
+           const llvm::StringMap<Resources> &resources) {
     if (!kernels)
       return gpu::KernelTableAttr();
     Builder builder(&getContext());
@@ -140,16 +163,24 @@ struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
     for (gpu::KernelMetadataAttr kernel : kernels) {
       Resources used = resources.lookup(kernel.getName());
       if (used.spillBytes != 0 && !allowSpills)
-        return binary.emitError() << "kernel " << kernel.getName() << " spills " << used.spillBytes
-                                  << " bytes of registers; lower block or chunk, or raise warps, in its schedule";
-      remark::analysis(binary.getLoc(), remark::RemarkOpts::name("Resources").category("deplo-ptxas")
+        return binary.emitError()
+               << "kernel " << kernel.getName() << " spills " << used.spillBytes
+               << " bytes of registers; lower block or chunk, or raise warps, "
+                  "in its schedule";
+      remark::analysis(binary.getLoc(), remark::RemarkOpts::name("Resources")
+                                            .category("deplo-ptxas")
                                             .function(kernel.getName()))
-          << "kernel " << kernel.getName().getValue() << " uses " << std::to_string(used.registers)
-          << " registers, " << std::to_string(used.spillBytes) << " bytes spilled";
+          << "kernel " << kernel.getName().getValue() << " uses "
+          << std::to_string(used.registers) << " registers, "
+          << std::to_string(used.spillBytes) << " bytes spilled";
       annotated.push_back(kernel.appendMetadata(
-          {builder.getNamedAttr("registers", builder.getI64IntegerAttr(used.registers)),
-           builder.getNamedAttr("spill_bytes", builder.getI64IntegerAttr(used.spillBytes)),
-           builder.getNamedAttr("static_shared_bytes", builder.getI64IntegerAttr(used.staticSharedBytes))}));
+          {builder.getNamedAttr("registers",
+                                builder.getI64IntegerAttr(used.registers)),
+           builder.getNamedAttr("spill_bytes",
+                                builder.getI64IntegerAttr(used.spillBytes)),
+           builder.getNamedAttr(
+               "static_shared_bytes",
+               builder.getI64IntegerAttr(used.staticSharedBytes))}));
     }
     return gpu::KernelTableAttr::get(&getContext(), annotated);
   }

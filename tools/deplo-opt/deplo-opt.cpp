@@ -12,5 +12,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   deplo::registerAllDialects(registry);
   deplo::registerAllPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "deplo optimizer driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "deplo optimizer driver\n", registry));
 }

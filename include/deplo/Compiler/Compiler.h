@@ -18,7 +18,17 @@
 namespace deplo {
 
 /// The levels of IR, in order.
-enum class Level { Graph, Tensor, Loop, Tile, Kernel, LLVM, Ptx, Sass, Package };
+enum class Level {
+  Graph,
+  Tensor,
+  Loop,
+  Tile,
+  Kernel,
+  LLVM,
+  Ptx,
+  Sass,
+  Package
+};
 
 std::optional<Level> parseLevel(llvm::StringRef name);
 
@@ -55,7 +65,8 @@ struct KernelReport {
   std::string bound;
   double rooflineMicroseconds = 0;
   std::string schedule, scheduleReason;
-  std::optional<int64_t> blocks, threads, sharedBytes, registers, spillBytes, blocksPerMultiprocessor;
+  std::optional<int64_t> blocks, threads, sharedBytes, registers, spillBytes,
+      blocksPerMultiprocessor;
   std::optional<double> occupancy;
 };
 
@@ -71,7 +82,8 @@ struct CompileResult {
 
 /// Compiles `ir`, text or bytecode at any level. Fails with one readable
 /// paragraph.
-llvm::Expected<CompileResult> compile(llvm::StringRef ir, const CompileOptions &options);
+llvm::Expected<CompileResult> compile(llvm::StringRef ir,
+                                      const CompileOptions &options);
 
 } // namespace deplo
 

@@ -13,21 +13,25 @@
 namespace deplo {
 
 /// Makes the names that arguments have in the text their locations.
-inline void keepArgumentNames(mlir::OpAsmParser &parser,
-                              llvm::MutableArrayRef<mlir::OpAsmParser::Argument> arguments) {
+inline void keepArgumentNames(
+    mlir::OpAsmParser &parser,
+    llvm::MutableArrayRef<mlir::OpAsmParser::Argument> arguments) {
   for (mlir::OpAsmParser::Argument &argument : arguments) {
     llvm::StringRef name = argument.ssaName.name.drop_front();
     // Numbers and %arg0 are what the printer makes up.
     bool isMadeUp = name.empty() || llvm::isDigit(name.front()) ||
-                    (name.starts_with("arg") && llvm::all_of(name.drop_front(3), llvm::isDigit));
+                    (name.starts_with("arg") &&
+                     llvm::all_of(name.drop_front(3), llvm::isDigit));
     if (!argument.sourceLoc && !isMadeUp)
-      argument.sourceLoc = mlir::NameLoc::get(parser.getBuilder().getStringAttr(name),
-                                              parser.getEncodedSourceLoc(argument.ssaName.location));
+      argument.sourceLoc = mlir::NameLoc::get(
+          parser.getBuilder().getStringAttr(name),
+          parser.getEncodedSourceLoc(argument.ssaName.location));
   }
 }
 
 /// Prints arguments by the names in their locations.
-inline void printArgumentNames(mlir::Block::BlockArgListType arguments, mlir::OpAsmSetValueNameFn setName) {
+inline void printArgumentNames(mlir::Block::BlockArgListType arguments,
+                               mlir::OpAsmSetValueNameFn setName) {
   for (mlir::BlockArgument argument : arguments)
     if (auto name = argument.getLoc()->findInstanceOf<mlir::NameLoc>())
       setName(argument, name.getName());

@@ -12,32 +12,44 @@
 
 namespace deplo {
 
-struct CompilePipelineOptions : mlir::PassPipelineOptions<CompilePipelineOptions> {
-  Option<std::string> target{*this, "target", llvm::cl::desc("chip to compile for, as sm_90a"),
+struct CompilePipelineOptions
+    : mlir::PassPipelineOptions<CompilePipelineOptions> {
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("chip to compile for, as sm_90a"),
                              llvm::cl::init("sm_90a")};
-  Option<std::string> schedule{*this, "schedule",
-                               llvm::cl::desc("choices to fix, as stage_inputs=always,warps=4"), llvm::cl::init("")};
-  Option<int64_t> alignment{*this, "alignment", llvm::cl::desc("bytes that every pointer argument is aligned to"),
-                            llvm::cl::init(16)};
+  Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("choices to fix, as stage_inputs=always,warps=4"),
+      llvm::cl::init("")};
+  Option<int64_t> alignment{
+      *this, "alignment",
+      llvm::cl::desc("bytes that every pointer argument is aligned to"),
+      llvm::cl::init(16)};
 };
 
 /// Named operators to fused primitives: level `graph` to `tensor`.
-void buildGraphPipeline(mlir::OpPassManager &manager, const CompilePipelineOptions &options);
+void buildGraphPipeline(mlir::OpPassManager &manager,
+                        const CompilePipelineOptions &options);
 
 /// Fused primitives to loop nests: level `tensor` to `loop`.
-void buildLoopPipeline(mlir::OpPassManager &manager, const CompilePipelineOptions &options);
+void buildLoopPipeline(mlir::OpPassManager &manager,
+                       const CompilePipelineOptions &options);
 
 /// Loop nests to scheduled tile programs: level `loop` to `tile`.
-void buildTilePipeline(mlir::OpPassManager &manager, const CompilePipelineOptions &options);
+void buildTilePipeline(mlir::OpPassManager &manager,
+                       const CompilePipelineOptions &options);
 
 /// Tile programs to the program of a thread: level `tile` to `kernel`.
-void buildKernelPipeline(mlir::OpPassManager &manager, const CompilePipelineOptions &options);
+void buildKernelPipeline(mlir::OpPassManager &manager,
+                         const CompilePipelineOptions &options);
 
 /// To the LLVM and NVVM dialects: from level `kernel`.
-void buildLLVMPipeline(mlir::OpPassManager &manager, const CompilePipelineOptions &options);
+void buildLLVMPipeline(mlir::OpPassManager &manager,
+                       const CompilePipelineOptions &options);
 
 /// All of the above and PTX: the top pipeline `deplo-compile`.
-void buildCompilePipeline(mlir::OpPassManager &manager, const CompilePipelineOptions &options);
+void buildCompilePipeline(mlir::OpPassManager &manager,
+                          const CompilePipelineOptions &options);
 
 void registerPipelines();
 

@@ -28,11 +28,13 @@ std::optional<std::string> findInToolkit(llvm::StringRef relativePath);
 
 /// LLVM's NVPTX backend for the chip of `module`'s target. Emits an error and
 /// returns null for a module without target or a chip that LLVM doesn't know.
-std::unique_ptr<llvm::TargetMachine> createTargetMachine(mlir::gpu::GPUModuleOp module);
+std::unique_ptr<llvm::TargetMachine>
+createTargetMachine(mlir::gpu::GPUModuleOp module);
 
-/// The optimised LLVM IR of `module`, libdevice linked in where needed. Emits an
-/// error and returns null where translation or linking fails.
-std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::gpu::GPUModuleOp module, llvm::TargetMachine &machine,
+/// The optimised LLVM IR of `module`, libdevice linked in where needed. Emits
+/// an error and returns null where translation or linking fails.
+std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::gpu::GPUModuleOp module,
+                                                llvm::TargetMachine &machine,
                                                 llvm::LLVMContext &context);
 
 /// The PTX of `module`.

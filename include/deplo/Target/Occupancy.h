@@ -11,9 +11,10 @@
 
 namespace deplo {
 
-/// Blocks of `threads` threads with `registers` each and `sharedBytes` of shared
-/// memory that fit one multiprocessor.
-int64_t getBlocksPerMultiprocessor(tile::TargetAttr target, int64_t threads, int64_t registers, int64_t sharedBytes);
+/// Blocks of `threads` threads with `registers` each and `sharedBytes` of
+/// shared memory that fit one multiprocessor.
+int64_t getBlocksPerMultiprocessor(tile::TargetAttr target, int64_t threads,
+                                   int64_t registers, int64_t sharedBytes);
 
 } // namespace deplo
 

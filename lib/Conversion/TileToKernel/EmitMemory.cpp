@@ -15,21 +15,25 @@ namespace deplo {
 
 static constexpr unsigned sharedAddressSpace = 3;
 
-static int64_t getBytes(Type elementType) { return elementType.getIntOrFloatBitWidth() / 8; }
+static int64_t getBytes(Type elementType) {
+  return elementType.getIntOrFloatBitWidth() / 8;
+}
 
 //===----------------------------------------------------------------------===//
 // Coordinates
 //===----------------------------------------------------------------------===//
 
 /// The bits of coordinate `dim` that a set of moves can set.
-static int64_t getReach(const LinearLayout &layout, InputDim input, unsigned dim) {
+static int64_t getReach(const LinearLayout &layout, InputDim input,
+                        unsigned dim) {
   int64_t reach = 0;
   for (unsigned bit = 0; bit < layout.getNumBits(input); ++bit)
     reach |= layout.getBasis(input, bit)[dim];
   return reach;
 }
 
-Value KernelEmitter::getThreadCoordinate(tile::LayoutAttr layoutAttr, unsigned dim) {
+Value KernelEmitter::getThreadCoordinate(tile::LayoutAttr layoutAttr,
+                                         unsigned dim) {
   Value &cached = threadCoordinates[{layoutAttr, dim}];
   if (cached)
     return cached;
@@ -46,16 +50,24 @@ Value KernelEmitter::getThreadCoordinate(tile::LayoutAttr layoutAttr, unsigned d
     for (unsigned bit = 0; bit < numBits;) {
       int32_t move = layout.getBasis(input, bit)[dim];
       unsigned end = bit + 1;
-      while (move != 0 && end < numBits && layout.getBasis(input, end)[dim] == move << (end - bit))
+      while (move != 0 && end < numBits &&
+             layout.getBasis(input, end)[dim] == move << (end - bit))
         ++end;
       if (move != 0) {
         Value bits = index;
         if (bit != 0)
-          bits = arith::ShRUIOp::create(builder, bits, arith::ConstantIntOp::create(builder, i32, bit));
-        bits = arith::AndIOp::create(builder, bits,
-                                     arith::ConstantIntOp::create(builder, i32, (int64_t(1) << (end - bit)) - 1));
-        Value term = builder.createOrFold<arith::MulIOp>(bits, arith::ConstantIntOp::create(builder, i32, move));
-        coordinate = coordinate ? arith::XOrIOp::create(builder, coordinate, term).getResult() : term;
+          bits = arith::ShRUIOp::create(
+              builder, bits, arith::ConstantIntOp::create(builder, i32, bit));
+        bits = arith::AndIOp::create(
+            builder, bits,
+            arith::ConstantIntOp::create(builder, i32,
+                                         (int64_t(1) << (end - bit)) - 1));
+        Value term = builder.createOrFold<arith::MulIOp>(
+            bits, arith::ConstantIntOp::create(builder, i32, move));
+        coordinate =
+            coordinate
+                ? arith::XOrIOp::create(builder, coordinate, term).getResult()
+                : term;
       }
       bit = end;
     }
@@ -71,19 +83,23 @@ Value KernelEmitter::getThreadCoordinate(tile::LayoutAttr layoutAttr, unsigned d
   return cached;
 }
 
-SmallVector<Value> KernelEmitter::getCoordinates(tile::LayoutAttr layoutAttr, int32_t reg) {
+SmallVector<Value> KernelEmitter::getCoordinates(tile::LayoutAttr layoutAttr,
+                                                 int32_t reg) {
   LinearLayout layout = layoutAttr.getLinearLayout();
   Coordinates ofRegister = layout.apply(reg, 0);
   SmallVector<Value> coordinates;
   for (unsigned dim = 0; dim < layout.getRank(); ++dim) {
     Value ofThread = getThreadCoordinate(layoutAttr, dim);
-    int64_t threadBits = getReach(layout, InputDim::Lane, dim) | getReach(layout, InputDim::Warp, dim);
+    int64_t threadBits = getReach(layout, InputDim::Lane, dim) |
+                         getReach(layout, InputDim::Warp, dim);
     if (ofRegister[dim] == 0)
       coordinates.push_back(ofThread);
-    else if ((threadBits & ofRegister[dim]) == 0) // Then the sum is the exclusive or, and folds into addresses.
+    else if ((threadBits & ofRegister[dim]) ==
+             0) // Then the sum is the exclusive or, and folds into addresses.
       coordinates.push_back(add(ofThread, getIndex(ofRegister[dim])));
     else
-      coordinates.push_back(arith::XOrIOp::create(builder, ofThread, getIndex(ofRegister[dim])));
+      coordinates.push_back(
+          arith::XOrIOp::create(builder, ofThread, getIndex(ofRegister[dim])));
   }
   return coordinates;
 }
@@ -92,50 +108,63 @@ Value KernelEmitter::getIsZero(Value index, int64_t mask) {
   if (mask == 0)
     return {};
   Type i32 = builder.getI32Type();
-  Value bits = arith::AndIOp::create(builder, index, arith::ConstantIntOp::create(builder, i32, mask));
-  return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, bits, arith::ConstantIntOp::create(builder, i32, 0));
+  Value bits = arith::AndIOp::create(
+      builder, index, arith::ConstantIntOp::create(builder, i32, mask));
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, bits,
+                               arith::ConstantIntOp::create(builder, i32, 0));
 }
 
 Value KernelEmitter::getIsLeaderWarp(const LinearLayout &layout) {
   // Warps that the layout doesn't tell apart are replicas too.
   int64_t warps = kernel.getWarps().value_or(1);
-  int64_t unknownWarps = (warps - 1) & ~int64_t(layout.getSize(InputDim::Warp) - 1);
+  int64_t unknownWarps =
+      (warps - 1) & ~int64_t(layout.getSize(InputDim::Warp) - 1);
   return getIsZero(warp, layout.getReplicaMask().warp | unknownWarps);
 }
 
 Value KernelEmitter::getIsLeader(const LinearLayout &layout) {
-  return conjunction(getIsZero(lane, layout.getReplicaMask().lane), getIsLeaderWarp(layout));
+  return conjunction(getIsZero(lane, layout.getReplicaMask().lane),
+                     getIsLeaderWarp(layout));
 }
 
-Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates, ArrayRef<int64_t> steps,
+Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates,
+                                 ArrayRef<int64_t> steps,
                                  std::optional<ArrayRef<int64_t>> bounds) {
   Value result;
   if (!bounds)
     return result;
-  for (auto [start, coordinate, step, bound] : llvm::zip(corner, coordinates, steps, *bounds)) {
+  for (auto [start, coordinate, step, bound] :
+       llvm::zip(corner, coordinates, steps, *bounds)) {
     Value position = add(start, multiply(coordinate, step));
     result = conjunction(
-        result, arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, position, getIndex(bound)).getResult());
+        result, arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
+                                      position, getIndex(bound))
+                    .getResult());
   }
   return result;
 }
 
-Value KernelEmitter::getGlobalPointer(Value memref, ValueRange indices, ArrayRef<int64_t> spannedDims,
-                                      ArrayRef<int64_t> steps, ValueRange coordinates) {
+Value KernelEmitter::getGlobalPointer(Value memref, ValueRange indices,
+                                      ArrayRef<int64_t> spannedDims,
+                                      ArrayRef<int64_t> steps,
+                                      ValueRange coordinates) {
   auto type = cast<MemRefType>(memref.getType());
   auto [strides, start] = type.getStridesAndOffset();
   // The thread's part first: it is the same for all registers.
   Value offset = getIndex(start);
   for (auto [index, stride] : llvm::zip(indices, strides))
     offset = add(offset, multiply(index, stride));
-  for (auto [dim, step, coordinate] : llvm::zip(spannedDims, steps, coordinates))
+  for (auto [dim, step, coordinate] :
+       llvm::zip(spannedDims, steps, coordinates))
     offset = add(offset, multiply(coordinate, step * strides[dim]));
   Value base = lookup(memref);
-  return LLVM::GEPOp::create(builder, base.getType(), type.getElementType(), base, ValueRange(offset),
+  return LLVM::GEPOp::create(builder, base.getType(), type.getElementType(),
+                             base, ValueRange(offset),
                              LLVM::GEPNoWrapFlags::inbounds);
 }
 
-Value KernelEmitter::getSharedPointer(Value buffer, tile::BufferType type, ValueRange coordinates) {
+Value KernelEmitter::getSharedPointer(Value buffer, tile::BufferType type,
+                                      ValueRange coordinates) {
   Value offset = getIndex(0);
   for (auto [dim, coordinate] : llvm::enumerate(coordinates)) {
     int64_t size = type.getShape()[dim];
@@ -143,7 +172,8 @@ Value KernelEmitter::getSharedPointer(Value buffer, tile::BufferType type, Value
       size += type.getLayout().getPad();
     offset = add(multiply(offset, size), coordinate);
   }
-  return LLVM::GEPOp::create(builder, buffer.getType(), type.getElementType(), buffer, ValueRange(offset));
+  return LLVM::GEPOp::create(builder, buffer.getType(), type.getElementType(),
+                             buffer, ValueRange(offset));
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,8 +193,10 @@ struct Box {
 template <typename OpT>
 static Box getBox(OpT op, SmallVector<Value> indices, int64_t rank) {
   Box box;
-  box.dims = tile::getSpannedDims(op.getDims(), op.getMemRefType().getRank(), rank);
-  box.steps = op.getSteps() ? llvm::to_vector(*op.getSteps()) : SmallVector<int64_t>(rank, 1);
+  box.dims =
+      tile::getSpannedDims(op.getDims(), op.getMemRefType().getRank(), rank);
+  box.steps = op.getSteps() ? llvm::to_vector(*op.getSteps())
+                            : SmallVector<int64_t>(rank, 1);
   box.indices = std::move(indices);
   for (int64_t dim : box.dims)
     box.corner.push_back(box.indices[dim]);
@@ -179,23 +211,30 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
   auto accessType = VectorType::get({width}, element);
   Box box = getBox(op, lookup(op.getIndices()), op.getType().getRank());
 
-  Value tile = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(type)));
+  Value tile = arith::ConstantOp::create(
+      builder, cast<TypedAttr>(builder.getZeroAttr(type)));
   for (int64_t reg = 0; reg < type.getNumElements(); reg += width) {
     SmallVector<Value> coordinates = getCoordinates(layout, reg);
-    Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims, box.steps, coordinates);
-    Value inBounds = getInBounds(box.corner, coordinates, box.steps, op.getBounds());
+    Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
+                                     box.steps, coordinates);
+    Value inBounds =
+        getInBounds(box.corner, coordinates, box.steps, op.getBounds());
     // Out of bounds: read the memref's first elements instead, without a
     // branch, and discard them.
     if (inBounds)
-      pointer = arith::SelectOp::create(builder, inBounds, pointer, lookup(op.getMemref()));
-    Value access = LLVM::LoadOp::create(builder, accessType, pointer, width * getBytes(element));
+      pointer = arith::SelectOp::create(builder, inBounds, pointer,
+                                        lookup(op.getMemref()));
+    Value access = LLVM::LoadOp::create(builder, accessType, pointer,
+                                        width * getBytes(element));
     if (inBounds)
       access = arith::SelectOp::create(
           builder, inBounds, access,
-          arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(accessType))));
+          arith::ConstantOp::create(
+              builder, cast<TypedAttr>(builder.getZeroAttr(accessType))));
     tile = width == type.getNumElements()
                ? access
-               : vector::InsertStridedSliceOp::create(builder, access, tile, ArrayRef<int64_t>(reg),
+               : vector::InsertStridedSliceOp::create(builder, access, tile,
+                                                      ArrayRef<int64_t>(reg),
                                                       ArrayRef<int64_t>(1))
                      .getResult();
   }
@@ -209,7 +248,8 @@ void KernelEmitter::emitStore(tile::StoreOp op) {
   auto type = cast<VectorType>(tile.getType());
   int64_t width = op.getVector().value_or(1);
   int64_t alignment = width * getBytes(type.getElementType());
-  Box box = getBox(op, lookup(op.getIndices()), op.getValue().getType().getRank());
+  Box box =
+      getBox(op, lookup(op.getIndices()), op.getValue().getType().getRank());
   Value isLeader = getIsLeader(linear);
 
   int32_t duplicates = linear.getReplicaMask().reg;
@@ -218,15 +258,20 @@ void KernelEmitter::emitStore(tile::StoreOp op) {
       continue;
     Value access = width == type.getNumElements()
                        ? tile
-                       : vector::ExtractStridedSliceOp::create(builder, tile, ArrayRef<int64_t>(reg),
-                                                               ArrayRef<int64_t>(width), ArrayRef<int64_t>(1))
+                       : vector::ExtractStridedSliceOp::create(
+                             builder, tile, ArrayRef<int64_t>(reg),
+                             ArrayRef<int64_t>(width), ArrayRef<int64_t>(1))
                              .getResult();
     SmallVector<Value> coordinates = getCoordinates(layout, reg);
-    Value acts = conjunction(isLeader, getInBounds(box.corner, coordinates, box.steps, op.getBounds()));
-    Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims, box.steps, coordinates);
+    Value acts = conjunction(isLeader, getInBounds(box.corner, coordinates,
+                                                   box.steps, op.getBounds()));
+    Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
+                                     box.steps, coordinates);
     OpBuilder::InsertionGuard guard(builder);
     if (acts)
-      builder.setInsertionPointToStart(scf::IfOp::create(builder, acts, /*withElseRegion=*/false).thenBlock());
+      builder.setInsertionPointToStart(
+          scf::IfOp::create(builder, acts, /*withElseRegion=*/false)
+              .thenBlock());
     LLVM::StoreOp::create(builder, access, pointer, alignment);
   }
 }
@@ -236,8 +281,10 @@ void KernelEmitter::emitInBounds(tile::InBoundsOp op) {
   SmallVector<Value> corner = lookup(op.getCorner());
   SmallVector<int64_t> steps(corner.size(), 1);
   SmallVector<Value> elements;
-  for (int32_t reg = 0, e = layout.getLinearLayout().getNumRegisters(); reg < e; ++reg)
-    elements.push_back(getInBounds(corner, getCoordinates(layout, reg), steps, op.getBounds()));
+  for (int32_t reg = 0, e = layout.getLinearLayout().getNumRegisters(); reg < e;
+       ++reg)
+    elements.push_back(getInBounds(corner, getCoordinates(layout, reg), steps,
+                                   op.getBounds()));
   mapping.map(op.getResult(), pack(elements));
 }
 
@@ -251,10 +298,12 @@ Value KernelEmitter::allocateShared(int64_t bytes) {
   sharedBytes += llvm::alignTo(bytes, alignment);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfterValue(warp);
-  auto pointerType = LLVM::LLVMPointerType::get(builder.getContext(), sharedAddressSpace);
+  auto pointerType =
+      LLVM::LLVMPointerType::get(builder.getContext(), sharedAddressSpace);
   Value base = LLVM::AddressOfOp::create(builder, pointerType, sharedMemory);
-  return LLVM::GEPOp::create(builder, pointerType, builder.getI8Type(), base,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  return LLVM::GEPOp::create(
+      builder, pointerType, builder.getI8Type(), base,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
 }
 
 void KernelEmitter::emitAlloc(tile::AllocOp op) {
@@ -269,14 +318,18 @@ void KernelEmitter::emitRead(tile::ReadOp op) {
   int64_t width = op.getVector().value_or(1);
   auto accessType = VectorType::get({width}, type.getElementType());
   SmallVector<Value> indices = lookup(op.getIndices());
-  Value tile = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(type)));
+  Value tile = arith::ConstantOp::create(
+      builder, cast<TypedAttr>(builder.getZeroAttr(type)));
   for (int64_t reg = 0; reg < type.getNumElements(); reg += width) {
     SmallVector<Value> coordinates = getCoordinates(layout, reg);
     for (auto [coordinate, index] : llvm::zip(coordinates, indices))
       coordinate = add(index, coordinate);
-    Value pointer = getSharedPointer(lookup(op.getBuffer()), op.getBuffer().getType(), coordinates);
-    Value access = LLVM::LoadOp::create(builder, accessType, pointer, width * getBytes(type.getElementType()));
-    tile = vector::InsertStridedSliceOp::create(builder, access, tile, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(1));
+    Value pointer = getSharedPointer(lookup(op.getBuffer()),
+                                     op.getBuffer().getType(), coordinates);
+    Value access = LLVM::LoadOp::create(
+        builder, accessType, pointer, width * getBytes(type.getElementType()));
+    tile = vector::InsertStridedSliceOp::create(
+        builder, access, tile, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(1));
   }
   mapping.map(op.getResult(), tile);
 }
@@ -291,10 +344,13 @@ void KernelEmitter::emitWrite(tile::WriteOp op) {
     SmallVector<Value> coordinates = getCoordinates(layout, reg);
     for (auto [coordinate, index] : llvm::zip(coordinates, indices))
       coordinate = add(index, coordinate);
-    Value access = vector::ExtractStridedSliceOp::create(builder, tile, ArrayRef<int64_t>(reg),
-                                                         ArrayRef<int64_t>(width), ArrayRef<int64_t>(1));
+    Value access = vector::ExtractStridedSliceOp::create(
+        builder, tile, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(width),
+        ArrayRef<int64_t>(1));
     LLVM::StoreOp::create(builder, access,
-                          getSharedPointer(lookup(op.getBuffer()), op.getBuffer().getType(), coordinates),
+                          getSharedPointer(lookup(op.getBuffer()),
+                                           op.getBuffer().getType(),
+                                           coordinates),
                           width * getBytes(type.getElementType()));
   }
 }
@@ -303,7 +359,8 @@ void KernelEmitter::emitWrite(tile::WriteOp op) {
 /// `move` gets the addresses of one vector and, with bounds, whether it is in
 /// bounds.
 template <typename OpT>
-void KernelEmitter::emitCopyVectors(OpT op, llvm::function_ref<void(Value, Value, Value)> move) {
+void KernelEmitter::emitCopyVectors(
+    OpT op, llvm::function_ref<void(Value, Value, Value)> move) {
   tile::BufferType buffer = op.getBuffer().getType();
   int64_t width = op.getVector().value_or(1);
   int64_t threads = kernel.getWarps().value_or(1) * 32;
@@ -317,22 +374,29 @@ void KernelEmitter::emitCopyVectors(OpT op, llvm::function_ref<void(Value, Value
   Value start = thread;
   if (indexType.getWidth() > 32)
     start = arith::ExtUIOp::create(builder, indexType, thread);
-  auto loop = scf::ForOp::create(builder, start, getIndex(total), getIndex(threads));
+  auto loop =
+      scf::ForOp::create(builder, start, getIndex(total), getIndex(threads));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value rest = loop.getInductionVar();
   SmallVector<Value> coordinates(vectors.size());
   for (int64_t dim = vectors.size() - 1; dim >= 0; --dim) {
-    coordinates[dim] = dim == 0 ? rest : builder.createOrFold<arith::RemUIOp>(rest, getIndex(vectors[dim]));
+    coordinates[dim] = dim == 0 ? rest
+                                : builder.createOrFold<arith::RemUIOp>(
+                                      rest, getIndex(vectors[dim]));
     if (dim != 0)
       rest = builder.createOrFold<arith::DivUIOp>(rest, getIndex(vectors[dim]));
   }
   coordinates.back() = multiply(coordinates.back(), width);
-  Value inBounds = getInBounds(box.corner, coordinates, box.steps, op.getBounds());
-  Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims, box.steps, coordinates);
+  Value inBounds =
+      getInBounds(box.corner, coordinates, box.steps, op.getBounds());
+  Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
+                                   box.steps, coordinates);
   if (inBounds)
-    pointer = arith::SelectOp::create(builder, inBounds, pointer, lookup(op.getMemref()));
-  move(pointer, getSharedPointer(lookup(op.getBuffer()), buffer, coordinates), inBounds);
+    pointer = arith::SelectOp::create(builder, inBounds, pointer,
+                                      lookup(op.getMemref()));
+  move(pointer, getSharedPointer(lookup(op.getBuffer()), buffer, coordinates),
+       inBounds);
 }
 
 void KernelEmitter::emitCopy(tile::CopyOp op) {
@@ -343,8 +407,10 @@ void KernelEmitter::emitCopy(tile::CopyOp op) {
   emitCopyVectors(op, [&](Value global, Value shared, Value inBounds) {
     Value data = LLVM::LoadOp::create(builder, type, global, alignment);
     if (inBounds)
-      data = arith::SelectOp::create(builder, inBounds, data,
-                                     arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(type))));
+      data = arith::SelectOp::create(
+          builder, inBounds, data,
+          arith::ConstantOp::create(
+              builder, cast<TypedAttr>(builder.getZeroAttr(type))));
     LLVM::StoreOp::create(builder, data, shared, alignment);
   });
 }
@@ -354,13 +420,15 @@ void KernelEmitter::emitAsyncCopy(tile::AsyncCopyOp op) {
   int64_t bytes = op.getVector().value_or(1) * getBytes(element);
   Type i32 = builder.getI32Type();
   // cp.async.cg (past L1) exists for 16 bytes only.
-  auto modifier = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+  auto modifier = bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                              : NVVM::LoadCacheModifierKind::CA;
   emitCopyVectors(op, [&](Value global, Value shared, Value inBounds) {
     // Out of bounds: copy no byte, the hardware fills with zeros.
     Value copied;
     if (inBounds)
-      copied = arith::SelectOp::create(builder, inBounds, arith::ConstantIntOp::create(builder, i32, bytes),
-                                       arith::ConstantIntOp::create(builder, i32, 0));
+      copied = arith::SelectOp::create(
+          builder, inBounds, arith::ConstantIntOp::create(builder, i32, bytes),
+          arith::ConstantIntOp::create(builder, i32, 0));
     NVVM::CpAsyncOp::create(builder, shared, global, bytes, modifier, copied);
   });
   NVVM::CpAsyncCommitGroupOp::create(builder);

@@ -17,11 +17,13 @@ namespace deplo {
 
 /// Folds `values` as a balanced tree: rounding errors grow with the logarithm
 /// of their number, and the tree's depth is the latency.
-static Value foldTree(ImplicitLocOpBuilder &builder, Monoid kind, SmallVector<Value> values) {
+static Value foldTree(ImplicitLocOpBuilder &builder, Monoid kind,
+                      SmallVector<Value> values) {
   while (values.size() > 1) {
     SmallVector<Value> next;
     for (size_t i = 0; i + 1 < values.size(); i += 2)
-      next.push_back(combine(builder, builder.getLoc(), kind, values[i], values[i + 1]));
+      next.push_back(
+          combine(builder, builder.getLoc(), kind, values[i], values[i + 1]));
     if (values.size() % 2 != 0)
       next.push_back(values.back());
     values = std::move(next);
@@ -36,33 +38,47 @@ static Value shuffle(ImplicitLocOpBuilder &builder, Value value, int64_t mask) {
   unsigned width = type.getIntOrFloatBitWidth();
   auto bfly = [&](Value word) {
     Value all = arith::ConstantIntOp::create(builder, i32, -1);
-    return NVVM::ShflOp::create(builder, word.getType(), all, word, arith::ConstantIntOp::create(builder, i32, mask),
-                                arith::ConstantIntOp::create(builder, i32, 31), NVVM::ShflKind::bfly, UnitAttr())
+    return NVVM::ShflOp::create(
+               builder, word.getType(), all, word,
+               arith::ConstantIntOp::create(builder, i32, mask),
+               arith::ConstantIntOp::create(builder, i32, 31),
+               NVVM::ShflKind::bfly, UnitAttr())
         .getResult();
   };
   if (width == 32)
     return bfly(value);
   Type integer = builder.getIntegerType(width);
-  Value bits = isa<FloatType>(type) ? arith::BitcastOp::create(builder, integer, value).getResult() : value;
+  Value bits =
+      isa<FloatType>(type)
+          ? arith::BitcastOp::create(builder, integer, value).getResult()
+          : value;
   if (width < 32) {
-    bits = arith::TruncIOp::create(builder, integer, bfly(arith::ExtUIOp::create(builder, i32, bits)));
+    bits = arith::TruncIOp::create(
+        builder, integer, bfly(arith::ExtUIOp::create(builder, i32, bits)));
   } else {
-    Value high = arith::ShRUIOp::create(builder, bits, arith::ConstantIntOp::create(builder, integer, 32));
+    Value high = arith::ShRUIOp::create(
+        builder, bits, arith::ConstantIntOp::create(builder, integer, 32));
     Value low = bfly(arith::TruncIOp::create(builder, i32, bits));
     high = bfly(arith::TruncIOp::create(builder, i32, high));
-    bits = arith::OrIOp::create(builder, arith::ExtUIOp::create(builder, integer, low),
-                                arith::ShLIOp::create(builder, arith::ExtUIOp::create(builder, integer, high),
-                                                      arith::ConstantIntOp::create(builder, integer, 32)));
+    bits = arith::OrIOp::create(
+        builder, arith::ExtUIOp::create(builder, integer, low),
+        arith::ShLIOp::create(
+            builder, arith::ExtUIOp::create(builder, integer, high),
+            arith::ConstantIntOp::create(builder, integer, 32)));
   }
-  return isa<FloatType>(type) ? arith::BitcastOp::create(builder, type, bits).getResult() : bits;
+  return isa<FloatType>(type)
+             ? arith::BitcastOp::create(builder, type, bits).getResult()
+             : bits;
 }
 
 LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
-  LinearLayout layout = tile::getLayout(op.getInputs().front()).getLinearLayout();
+  LinearLayout layout =
+      tile::getLayout(op.getInputs().front()).getLinearLayout();
   unsigned axis = op.getAxis();
   ReductionBits bits = layout.reductionBits(axis);
   if (!bits.isComplete)
-    return op.emitError() << "layout's threads do not cover slices along axis " << axis << " by exchanges";
+    return op.emitError() << "layout's threads do not cover slices along axis "
+                          << axis << " by exchanges";
   tile::LayoutAttr resultAttr = tile::getLayout(op.getResult(0));
   LinearLayout result = resultAttr.getLinearLayout();
 
@@ -70,7 +86,8 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
   std::map<std::vector<int32_t>, int32_t> registerAt;
   for (int32_t reg = 0; reg < result.getNumRegisters(); ++reg) {
     Coordinates coordinates = result.apply(reg, 0);
-    registerAt.emplace(std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
+    registerAt.emplace(
+        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
   }
   int32_t duplicates = layout.getReplicaMask().reg;
   SmallVector<SmallVector<Value>> reduced;
@@ -90,15 +107,16 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
       Value value = foldTree(builder, kind, slice);
       // Both lanes of a pair compute the same sum: all end with the same bits.
       for (int32_t mask : bits.laneMasks)
-        value = combine(builder, builder.getLoc(), kind, value, shuffle(builder, value, mask));
+        value = combine(builder, builder.getLoc(), kind, value,
+                        shuffle(builder, value, mask));
       values.push_back(value);
     }
   }
 
   if (!bits.warpMasks.empty()) {
     // Each warp of a group that shares slices leaves its values behind those of
-    // the others, so that lanes with different values use different banks; after
-    // a barrier each thread folds all of them.
+    // the others, so that lanes with different values use different banks;
+    // after a barrier each thread folds all of them.
     int64_t members = int64_t(1) << bits.warpMasks.size();
     Type i32 = builder.getI32Type();
     Value member = arith::ConstantIntOp::create(builder, indexType, 0);
@@ -106,46 +124,59 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
       int64_t pivot = mask & -mask;
       Value isSet = arith::CmpIOp::create(
           builder, arith::CmpIPredicate::ne,
-          arith::AndIOp::create(builder, warp, arith::ConstantIntOp::create(builder, i32, pivot)),
+          arith::AndIOp::create(
+              builder, warp, arith::ConstantIntOp::create(builder, i32, pivot)),
           arith::ConstantIntOp::create(builder, i32, 0));
-      member = arith::SelectOp::create(builder, isSet, add(member, getIndex(int64_t(1) << i)), member);
+      member = arith::SelectOp::create(
+          builder, isSet, add(member, getIndex(int64_t(1) << i)), member);
     }
     bool inLoop = op->getParentOp() != kernel.getOperation();
     SmallVector<Value> scratches;
     for (Value value : op.getResults()) {
       auto type = cast<RankedTensorType>(value.getType());
       scratches.push_back(
-          allocateShared(type.getNumElements() * members * type.getElementType().getIntOrFloatBitWidth() / 8));
+          allocateShared(type.getNumElements() * members *
+                         type.getElementType().getIntOrFloatBitWidth() / 8));
     }
-    int64_t resultSize = cast<RankedTensorType>(op.getResult(0).getType()).getNumElements();
-    auto pointerTo = [&](Value scratch, Type element, int32_t reg, Value slot) -> Value {
+    int64_t resultSize =
+        cast<RankedTensorType>(op.getResult(0).getType()).getNumElements();
+    auto pointerTo = [&](Value scratch, Type element, int32_t reg,
+                         Value slot) -> Value {
       Value offset = getIndex(0);
-      for (auto [coordinate, size] : llvm::zip(getCoordinates(resultAttr, reg), resultAttr.getShape()))
+      for (auto [coordinate, size] :
+           llvm::zip(getCoordinates(resultAttr, reg), resultAttr.getShape()))
         offset = add(multiply(offset, size), coordinate);
-      return LLVM::GEPOp::create(builder, scratch.getType(), element, scratch,
-                                 ValueRange(add(multiply(slot, resultSize), offset)));
+      return LLVM::GEPOp::create(
+          builder, scratch.getType(), element, scratch,
+          ValueRange(add(multiply(slot, resultSize), offset)));
     };
     // In a loop, threads behind may still read the previous iteration's values.
     if (inLoop)
       emitBarrier();
     // One lane of those that now hold the same value writes it, in one warp of
     // those that held the same elements.
-    Value writes = conjunction(getIsZero(lane, result.getReplicaMask().lane), getIsLeaderWarp(layout));
+    Value writes = conjunction(getIsZero(lane, result.getReplicaMask().lane),
+                               getIsLeaderWarp(layout));
     {
       OpBuilder::InsertionGuard guard(builder);
       if (writes)
-        builder.setInsertionPointToStart(scf::IfOp::create(builder, writes, /*withElseRegion=*/false).thenBlock());
+        builder.setInsertionPointToStart(
+            scf::IfOp::create(builder, writes, /*withElseRegion=*/false)
+                .thenBlock());
       for (auto [scratch, values] : llvm::zip(scratches, reduced))
         for (auto [reg, value] : llvm::enumerate(values))
-          LLVM::StoreOp::create(builder, value, pointerTo(scratch, value.getType(), reg, member));
+          LLVM::StoreOp::create(
+              builder, value, pointerTo(scratch, value.getType(), reg, member));
     }
     emitBarrier();
-    for (auto [kind, scratch, values] : llvm::zip(op.getMonoids(), scratches, reduced)) {
+    for (auto [kind, scratch, values] :
+         llvm::zip(op.getMonoids(), scratches, reduced)) {
       for (auto [reg, value] : llvm::enumerate(values)) {
         SmallVector<Value> parts;
         for (int64_t part = 0; part < members; ++part)
-          parts.push_back(LLVM::LoadOp::create(builder, value.getType(),
-                                               pointerTo(scratch, value.getType(), reg, getIndex(part))));
+          parts.push_back(LLVM::LoadOp::create(
+              builder, value.getType(),
+              pointerTo(scratch, value.getType(), reg, getIndex(part))));
         value = foldTree(builder, kind, parts);
       }
     }

@@ -17,15 +17,17 @@ using namespace mlir;
 
 namespace deplo {
 
-KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function, FlatSymbolRefAttr sharedMemory,
+KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
+                             FlatSymbolRefAttr sharedMemory,
                              IntegerType indexType)
-    : kernel(kernel), function(function), sharedMemory(sharedMemory), indexType(indexType),
-      builder(kernel.getLoc(), kernel.getContext()) {}
+    : kernel(kernel), function(function), sharedMemory(sharedMemory),
+      indexType(indexType), builder(kernel.getLoc(), kernel.getContext()) {}
 
 LogicalResult KernelEmitter::run() {
   entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
-  for (auto [memref, pointer] : llvm::zip(kernel.getMemrefs(), entry->getArguments()))
+  for (auto [memref, pointer] :
+       llvm::zip(kernel.getMemrefs(), entry->getArguments()))
     mapping.map(memref, pointer);
 
   Type i32 = builder.getI32Type();
@@ -51,7 +53,9 @@ void KernelEmitter::emitAxes() {
     Value position = getIndex(0);
     if (axis.getBlocks() > 1) {
       Value blocks = getIndex(axis.getBlocks());
-      position = i == 0 ? block : arith::RemUIOp::create(builder, block, blocks).getResult();
+      position =
+          i == 0 ? block
+                 : arith::RemUIOp::create(builder, block, blocks).getResult();
       if (i != 0)
         block = arith::DivUIOp::create(builder, block, blocks);
     }
@@ -77,19 +81,32 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
-      .Case([&](tile::ConvertLayoutOp convert) { return emitConvertLayout(convert); })
+      .Case([&](tile::ConvertLayoutOp convert) {
+        return emitConvertLayout(convert);
+      })
       .Case([&](tile::LoadOp load) { return done([&] { emitLoad(load); }); })
-      .Case([&](tile::StoreOp store) { return done([&] { emitStore(store); }); })
-      .Case([&](tile::AllocOp alloc) { return done([&] { emitAlloc(alloc); }); })
+      .Case(
+          [&](tile::StoreOp store) { return done([&] { emitStore(store); }); })
+      .Case(
+          [&](tile::AllocOp alloc) { return done([&] { emitAlloc(alloc); }); })
       .Case([&](tile::ReadOp read) { return done([&] { emitRead(read); }); })
-      .Case([&](tile::WriteOp write) { return done([&] { emitWrite(write); }); })
+      .Case(
+          [&](tile::WriteOp write) { return done([&] { emitWrite(write); }); })
       .Case([&](tile::CopyOp copy) { return done([&] { emitCopy(copy); }); })
-      .Case([&](tile::AsyncCopyOp copy) { return done([&] { emitAsyncCopy(copy); }); })
-      .Case([&](tile::AwaitOp await) { return done([&] { emitAwait(await); }); })
+      .Case([&](tile::AsyncCopyOp copy) {
+        return done([&] { emitAsyncCopy(copy); });
+      })
+      .Case(
+          [&](tile::AwaitOp await) { return done([&] { emitAwait(await); }); })
       .Case([&](tile::BarrierOp) { return done([&] { emitBarrier(); }); })
-      .Case([&](tile::SplatOp splat) { return done([&] { emitSplat(splat); }); })
-      .Case([&](tile::BroadcastOp broadcast) { return done([&] { emitBroadcast(broadcast); }); })
-      .Case([&](tile::InBoundsOp inBounds) { return done([&] { emitInBounds(inBounds); }); })
+      .Case(
+          [&](tile::SplatOp splat) { return done([&] { emitSplat(splat); }); })
+      .Case([&](tile::BroadcastOp broadcast) {
+        return done([&] { emitBroadcast(broadcast); });
+      })
+      .Case([&](tile::InBoundsOp inBounds) {
+        return done([&] { emitInBounds(inBounds); });
+      })
       .Default([&](Operation *other) { return emitElementwise(other); });
 }
 
@@ -101,23 +118,29 @@ LogicalResult KernelEmitter::emitConstant(Operation *op) {
   auto constant = cast<arith::ConstantOp>(op);
   TypedAttr value = constant.getValue();
   if (constant.getType().isIndex()) {
-    mapping.map(constant.getResult(), getIndex(cast<IntegerAttr>(value).getInt()));
+    mapping.map(constant.getResult(),
+                getIndex(cast<IntegerAttr>(value).getInt()));
     return success();
   }
   if (isa<RankedTensorType>(constant.getType())) {
     auto splat = dyn_cast<SplatElementsAttr>(value);
     if (!splat)
-      return constant.emitError("constant tile has different elements, expected a splat");
-    value = SplatElementsAttr::get(cast<VectorType>(convertType(constant.getType())), splat.getSplatValue<Attribute>());
+      return constant.emitError(
+          "constant tile has different elements, expected a splat");
+    value = SplatElementsAttr::get(
+        cast<VectorType>(convertType(constant.getType())),
+        splat.getSplatValue<Attribute>());
   }
-  mapping.map(constant.getResult(), arith::ConstantOp::create(builder, value).getResult());
+  mapping.map(constant.getResult(),
+              arith::ConstantOp::create(builder, value).getResult());
   return success();
 }
 
 /// The same operation on the elements of this thread.
 LogicalResult KernelEmitter::emitElementwise(Operation *op) {
   if (op->getNumRegions() != 0 || !isPure(op))
-    return op->emitError() << "operation " << op->getName() << " has no lowering to a thread's program";
+    return op->emitError() << "operation " << op->getName()
+                           << " has no lowering to a thread's program";
   OperationState state(op->getLoc(), op->getName());
   state.addAttributes(op->getAttrs());
   state.addOperands(lookup(op->getOperands()));
@@ -133,15 +156,19 @@ LogicalResult KernelEmitter::emitElementwise(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
-  auto loop = scf::ForOp::create(builder, lookup(op.getLowerBound()), lookup(op.getUpperBound()),
-                                 lookup(op.getStep()), lookup(op.getInitArgs()));
+  auto loop = scf::ForOp::create(
+      builder, lookup(op.getLowerBound()), lookup(op.getUpperBound()),
+      lookup(op.getStep()), lookup(op.getInitArgs()));
   if (auto factor = op->getAttrOfType<IntegerAttr>("tile.unroll")) {
     auto unroll = LLVM::LoopUnrollAttr::get(
-        builder.getContext(), /*disable=*/builder.getBoolAttr(factor.getInt() == 1),
-        /*count=*/builder.getI32IntegerAttr(factor.getInt()), {}, {}, {}, {}, {});
+        builder.getContext(),
+        /*disable=*/builder.getBoolAttr(factor.getInt() == 1),
+        /*count=*/builder.getI32IntegerAttr(factor.getInt()), {}, {}, {}, {},
+        {});
     loop->setAttr("llvm.loop_annotation",
-                  LLVM::LoopAnnotationAttr::get(builder.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {},
-                                                {}, {}, {}, {}));
+                  LLVM::LoopAnnotationAttr::get(builder.getContext(), {}, {},
+                                                {}, unroll, {}, {}, {}, {}, {},
+                                                {}, {}, {}, {}, {}, {}));
   }
   mapping.map(op.getInductionVar(), loop.getInductionVar());
   mapping.map(op.getRegionIterArgs(), loop.getRegionIterArgs());
@@ -167,7 +194,8 @@ LogicalResult KernelEmitter::emitSerialReduce(loop::ReduceOp op) {
       identity = SplatElementsAttr::get(vector, Attribute(identity));
     identities.push_back(arith::ConstantOp::create(builder, identity));
   }
-  auto loop = scf::ForOp::create(builder, getIndex(0), getIndex(op.getExtent()), getIndex(1), identities);
+  auto loop = scf::ForOp::create(builder, getIndex(0), getIndex(op.getExtent()),
+                                 getIndex(1), identities);
   mapping.map(op.getInductionVar(), loop.getInductionVar());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
@@ -175,8 +203,10 @@ LogicalResult KernelEmitter::emitSerialReduce(loop::ReduceOp op) {
     return failure();
   SmallVector<Value> next;
   for (auto [kind, carried, value] :
-       llvm::zip(op.getMonoids(), loop.getRegionIterArgs(), op.getBody()->getTerminator()->getOperands()))
-    next.push_back(combine(builder, builder.getLoc(), kind, carried, lookup(value)));
+       llvm::zip(op.getMonoids(), loop.getRegionIterArgs(),
+                 op.getBody()->getTerminator()->getOperands()))
+    next.push_back(
+        combine(builder, builder.getLoc(), kind, carried, lookup(value)));
   scf::YieldOp::create(builder, next);
   mapping.map(op.getResults(), loop.getResults());
   return success();
@@ -188,7 +218,9 @@ LogicalResult KernelEmitter::emitSerialReduce(loop::ReduceOp op) {
 
 void KernelEmitter::emitSplat(tile::SplatOp op) {
   auto type = cast<VectorType>(convertType(op.getType()));
-  mapping.map(op.getResult(), vector::BroadcastOp::create(builder, type, lookup(op.getInput())).getResult());
+  mapping.map(op.getResult(),
+              vector::BroadcastOp::create(builder, type, lookup(op.getInput()))
+                  .getResult());
 }
 
 /// The verifier has checked that each thread holds the elements it needs: only
@@ -199,7 +231,8 @@ void KernelEmitter::emitBroadcast(tile::BroadcastOp op) {
   std::map<std::vector<int32_t>, int32_t> registerAt;
   for (int32_t reg = 0; reg < from.getNumRegisters(); ++reg) {
     Coordinates coordinates = from.apply(reg, 0);
-    registerAt.emplace(std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
+    registerAt.emplace(
+        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
   }
   SmallVector<Value> elements = unpack(lookup(op.getInput()));
   SmallVector<Value> results;
@@ -214,11 +247,13 @@ void KernelEmitter::emitBroadcast(tile::BroadcastOp op) {
 }
 
 LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
-  tile::LayoutAttr fromAttr = tile::getLayout(op.getInput()), toAttr = tile::getLayout(op.getResult());
+  tile::LayoutAttr fromAttr = tile::getLayout(op.getInput()),
+                   toAttr = tile::getLayout(op.getResult());
   LinearLayout from = fromAttr.getLinearLayout(), to = toAttr.getLinearLayout();
   llvm::Expected<LayoutConversion> conversion = classifyConversion(from, to);
   if (!conversion)
-    return op.emitError() << "cannot convert the layout: " << llvm::toString(conversion.takeError());
+    return op.emitError() << "cannot convert the layout: "
+                          << llvm::toString(conversion.takeError());
   SmallVector<Value> elements = unpack(lookup(op.getInput())), results;
   if (conversion->getKind() <= ConversionKind::RegisterPermutation) {
     for (int32_t source : conversion->getRegisterMap())
@@ -233,9 +268,12 @@ LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
   Value scratch = allocateShared(op.getType().getNumElements() * bytes);
   auto pointerTo = [&](tile::LayoutAttr layout, int32_t reg) {
     Value offset = getIndex(0);
-    for (auto [coordinate, size] : llvm::zip(getCoordinates(layout, reg), layout.getShape()))
+    for (auto [coordinate, size] :
+         llvm::zip(getCoordinates(layout, reg), layout.getShape()))
       offset = add(multiply(offset, size), coordinate);
-    return LLVM::GEPOp::create(builder, scratch.getType(), element, scratch, ValueRange(offset)).getResult();
+    return LLVM::GEPOp::create(builder, scratch.getType(), element, scratch,
+                               ValueRange(offset))
+        .getResult();
   };
   // The scratch may still be read by threads behind in a previous iteration.
   emitBarrier();
@@ -243,7 +281,8 @@ LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
     LLVM::StoreOp::create(builder, value, pointerTo(fromAttr, reg));
   emitBarrier();
   for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg)
-    results.push_back(LLVM::LoadOp::create(builder, element, pointerTo(toAttr, reg)));
+    results.push_back(
+        LLVM::LoadOp::create(builder, element, pointerTo(toAttr, reg)));
   mapping.map(op.getResult(), pack(results));
   return success();
 }
@@ -253,25 +292,32 @@ LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> KernelEmitter::lookup(ValueRange values) {
-  return llvm::map_to_vector(values, [&](Value value) { return mapping.lookup(value); });
+  return llvm::map_to_vector(
+      values, [&](Value value) { return mapping.lookup(value); });
 }
 
 Type KernelEmitter::convertType(Type type) {
   if (type.isIndex())
     return indexType;
   if (auto tileType = dyn_cast<RankedTensorType>(type))
-    return VectorType::get({tile::getLayout(tileType).getLinearLayout().getNumRegisters()}, tileType.getElementType());
+    return VectorType::get(
+        {tile::getLayout(tileType).getLinearLayout().getNumRegisters()},
+        tileType.getElementType());
   return type;
 }
 
-Value KernelEmitter::getIndex(int64_t value) { return arith::ConstantIntOp::create(builder, indexType, value); }
+Value KernelEmitter::getIndex(int64_t value) {
+  return arith::ConstantIntOp::create(builder, indexType, value);
+}
 
 Value KernelEmitter::add(Value lhs, Value rhs) {
-  return builder.createOrFold<arith::AddIOp>(lhs, rhs, arith::IntegerOverflowFlags::nsw);
+  return builder.createOrFold<arith::AddIOp>(lhs, rhs,
+                                             arith::IntegerOverflowFlags::nsw);
 }
 
 Value KernelEmitter::multiply(Value lhs, int64_t rhs) {
-  return builder.createOrFold<arith::MulIOp>(lhs, getIndex(rhs), arith::IntegerOverflowFlags::nsw);
+  return builder.createOrFold<arith::MulIOp>(lhs, getIndex(rhs),
+                                             arith::IntegerOverflowFlags::nsw);
 }
 
 Value KernelEmitter::conjunction(Value lhs, Value rhs) {
@@ -282,13 +328,16 @@ Value KernelEmitter::conjunction(Value lhs, Value rhs) {
 
 SmallVector<Value> KernelEmitter::unpack(Value vector) {
   SmallVector<Value> elements;
-  for (int64_t i = 0, e = cast<VectorType>(vector.getType()).getNumElements(); i < e; ++i)
-    elements.push_back(vector::ExtractOp::create(builder, vector, ArrayRef<int64_t>(i)));
+  for (int64_t i = 0, e = cast<VectorType>(vector.getType()).getNumElements();
+       i < e; ++i)
+    elements.push_back(
+        vector::ExtractOp::create(builder, vector, ArrayRef<int64_t>(i)));
   return elements;
 }
 
 Value KernelEmitter::pack(ArrayRef<Value> elements) {
-  auto type = VectorType::get({static_cast<int64_t>(elements.size())}, elements.front().getType());
+  auto type = VectorType::get({static_cast<int64_t>(elements.size())},
+                              elements.front().getType());
   return vector::FromElementsOp::create(builder, type, elements);
 }
 

@@ -28,7 +28,8 @@ public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
   /// the pointers of the kernel's memrefs. Index arithmetic is in `indexType`.
   /// `sharedMemory` is the symbol of the dynamic shared memory.
-  KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function, mlir::FlatSymbolRefAttr sharedMemory,
+  KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
+                mlir::FlatSymbolRefAttr sharedMemory,
                 mlir::IntegerType indexType);
 
   mlir::LogicalResult run();
@@ -62,11 +63,15 @@ private:
   void emitInBounds(tile::InBoundsOp op);
   void emitBarrier();
   template <typename OpT>
-  void emitCopyVectors(OpT op, llvm::function_ref<void(mlir::Value global, mlir::Value shared, mlir::Value inBounds)> move);
+  void emitCopyVectors(
+      OpT op, llvm::function_ref<void(mlir::Value global, mlir::Value shared,
+                                      mlir::Value inBounds)>
+                  move);
 
   // Coordinates.
   /// The coordinates of the element that this thread holds in register `reg`.
-  llvm::SmallVector<mlir::Value> getCoordinates(tile::LayoutAttr layout, int32_t reg);
+  llvm::SmallVector<mlir::Value> getCoordinates(tile::LayoutAttr layout,
+                                                int32_t reg);
   /// The part of coordinate `dim` that depends on the thread.
   mlir::Value getThreadCoordinate(tile::LayoutAttr layout, unsigned dim);
   /// True in the one thread among replicas that acts; null if there are none.
@@ -76,12 +81,16 @@ private:
   /// True if `index` has none of the bits of `mask`; null if that's always so.
   mlir::Value getIsZero(mlir::Value index, int64_t mask);
   /// corner + coordinate < bound for every dimension; null without bounds.
-  mlir::Value getInBounds(mlir::ValueRange corner, mlir::ValueRange coordinates, llvm::ArrayRef<int64_t> steps,
+  mlir::Value getInBounds(mlir::ValueRange corner, mlir::ValueRange coordinates,
+                          llvm::ArrayRef<int64_t> steps,
                           std::optional<llvm::ArrayRef<int64_t>> bounds);
   /// The pointer to the element of a box of global memory at `coordinates`.
-  mlir::Value getGlobalPointer(mlir::Value memref, mlir::ValueRange indices, llvm::ArrayRef<int64_t> spannedDims,
-                               llvm::ArrayRef<int64_t> steps, mlir::ValueRange coordinates);
-  mlir::Value getSharedPointer(mlir::Value buffer, tile::BufferType type, mlir::ValueRange coordinates);
+  mlir::Value getGlobalPointer(mlir::Value memref, mlir::ValueRange indices,
+                               llvm::ArrayRef<int64_t> spannedDims,
+                               llvm::ArrayRef<int64_t> steps,
+                               mlir::ValueRange coordinates);
+  mlir::Value getSharedPointer(mlir::Value buffer, tile::BufferType type,
+                               mlir::ValueRange coordinates);
 
   // Values.
   mlir::Value lookup(mlir::Value value) { return mapping.lookup(value); }
@@ -106,11 +115,13 @@ private:
   mlir::IRMapping mapping;
 
   mlir::Value thread, lane, warp;
-  llvm::DenseMap<std::pair<tile::LayoutAttr, unsigned>, mlir::Value> threadCoordinates;
+  llvm::DenseMap<std::pair<tile::LayoutAttr, unsigned>, mlir::Value>
+      threadCoordinates;
   /// Where values of the whole kernel are computed: before its first loop.
   mlir::Block *entry = nullptr;
   int64_t sharedBytes = 0;
-  /// Groups of asynchronous copies committed so far, and the group of each token.
+  /// Groups of asynchronous copies committed so far, and the group of each
+  /// token.
   int64_t committedGroups = 0;
   llvm::DenseMap<mlir::Value, int64_t> groupOfToken;
 };

@@ -59,7 +59,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   using TileToKernelPassBase::TileToKernelPassBase;
 
   void runOnOperation() override {
-    SmallVector<tile::KernelOp> kernels(getOperation().getOps<tile::KernelOp>());
+    SmallVector<tile::KernelOp> kernels(
+        getOperation().getOps<tile::KernelOp>());
     if (kernels.empty())
       return;
     tile::TargetAttr target = tile::TargetAttr::lookup(getOperation());
@@ -73,18 +74,23 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
 
   gpu::GPUModuleOp createModule(tile::TargetAttr target) {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
-    auto module = gpu::GPUModuleOp::create(builder, getOperation().getLoc(), "kernels");
-    module.setTargetsAttr(builder.getArrayAttr(
-        NVVM::NVVMTargetAttr::get(&getContext(), /*O=*/3, "nvptx64-nvidia-cuda", target.getChip())));
+    auto module =
+        gpu::GPUModuleOp::create(builder, getOperation().getLoc(), "kernels");
+    module.setTargetsAttr(builder.getArrayAttr(NVVM::NVVMTargetAttr::get(
+        &getContext(), /*O=*/3, "nvptx64-nvidia-cuda", target.getChip())));
     builder.setInsertionPointToStart(module.getBody());
-    // Its size is given at launch; alignment for the widest shared-memory access.
-    LLVM::GlobalOp::create(builder, module.getLoc(), LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
-                           /*isConstant=*/false, LLVM::Linkage::External, sharedMemoryName, Attribute(),
+    // Its size is given at launch; alignment for the widest shared-memory
+    // access.
+    LLVM::GlobalOp::create(builder, module.getLoc(),
+                           LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External,
+                           sharedMemoryName, Attribute(),
                            /*alignment=*/16, sharedAddressSpace);
     return module;
   }
 
-  LogicalResult convert(tile::KernelOp kernel, gpu::GPUModuleOp module, tile::TargetAttr target) {
+  LogicalResult convert(tile::KernelOp kernel, gpu::GPUModuleOp module,
+                        tile::TargetAttr target) {
     if (failed(tile::verifyScheduled(kernel)))
       return failure();
     int64_t blocks = 1;
@@ -93,44 +99,60 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     // CUDA C++ Programming Guide, technical specifications: grid x-dimension.
     constexpr int64_t maxBlocks = (int64_t(1) << 31) - 1;
     if (blocks > maxBlocks)
-      return kernel.emitError() << "kernel needs " << blocks << " blocks, the most is " << maxBlocks
-                                << "; raise block in its schedule";
+      return kernel.emitError()
+             << "kernel needs " << blocks << " blocks, the most is "
+             << maxBlocks << "; raise block in its schedule";
 
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    auto pointer = LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
+    auto pointer =
+        LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
     SmallVector<Type> argumentTypes(kernel.getNumMemrefs(), pointer);
     auto function = LLVM::LLVMFuncOp::create(
         builder, kernel.getLoc(), kernel.getSymName(),
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()), argumentTypes));
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                    argumentTypes));
     int64_t threads = *kernel.getWarps() * threadsPerWarp;
-    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                      builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                      builder.getUnitAttr());
+    function->setAttr(
+        NVVM::NVVMDialect::getReqntidAttrName(),
+        builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
     // Without it ptxas spills a few registers to have more blocks resident.
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      builder.getI32IntegerAttr(1));
     annotateArguments(kernel, function, builder);
 
-    KernelEmitter emitter(kernel, function, FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),
-                          chooseIndexType(kernel));
+    KernelEmitter emitter(
+        kernel, function,
+        FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),
+        chooseIndexType(kernel));
     if (failed(emitter.run()))
       return failure();
     if (emitter.getSharedBytes() > target.getSharedPerBlock())
-      return kernel.emitError() << "kernel needs " << emitter.getSharedBytes()
-                                << " bytes of shared memory a block, " << target.getChip() << " has "
-                                << target.getSharedPerBlock() << "; lower block or chunk in its schedule";
+      return kernel.emitError()
+             << "kernel needs " << emitter.getSharedBytes()
+             << " bytes of shared memory a block, " << target.getChip()
+             << " has " << target.getSharedPerBlock()
+             << "; lower block or chunk in its schedule";
     function->setAttr("tile.launch",
-                      tile::LaunchAttr::get(&getContext(), blocks, threads, emitter.getSharedBytes()));
+                      tile::LaunchAttr::get(&getContext(), blocks, threads,
+                                            emitter.getSharedBytes()));
     kernel.erase();
     return success();
   }
 
   /// What is known of the pointers: aligned, and what is written is read by no
   /// other access, so that loads may go through the read-only cache.
-  void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function, OpBuilder &builder) {
+  void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
+                         OpBuilder &builder) {
     for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {
-      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(alignment));
-      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-      bool written = llvm::any_of(memref.getUsers(), [](Operation *user) { return isa<tile::StoreOp>(user); });
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(alignment));
+      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
+      bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
+        return isa<tile::StoreOp>(user);
+      });
       function.setArgAttr(i,
                           written ? LLVM::LLVMDialect::getWriteOnlyAttrName()
                                   : LLVM::LLVMDialect::getReadonlyAttrName(),

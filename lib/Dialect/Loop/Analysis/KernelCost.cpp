@@ -23,7 +23,8 @@ static int64_t getExtent(Operation *loop) {
 /// How often `op` runs.
 static int64_t getTrips(Operation *op) {
   int64_t trips = 1;
-  for (Operation *parent = op->getParentOp(); parent && !isa<KernelOp>(parent); parent = parent->getParentOp())
+  for (Operation *parent = op->getParentOp(); parent && !isa<KernelOp>(parent);
+       parent = parent->getParentOp())
     trips *= getExtent(parent);
   return trips;
 }
@@ -40,10 +41,12 @@ static int64_t countCoordinates(ValueRange indices, AffineMap map) {
 }
 
 static bool isFloatOperation(Operation *op) {
-  if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || op->getNumResults() != 1)
+  if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+      op->getNumResults() != 1)
     return false;
   return isa<FloatType>(op->getResult(0).getType()) &&
-         !isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp, arith::BitcastOp, arith::SIToFPOp,
+         !isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp,
+              arith::SelectOp, arith::BitcastOp, arith::SIToFPOp,
               arith::UIToFPOp>(op);
 }
 
@@ -58,9 +61,11 @@ KernelCost computeCost(KernelOp kernel) {
     std::set<std::pair<const void *, int64_t>> loads, stores;
     for (Operation *user : argument.getUsers()) {
       if (auto load = dyn_cast<LoadOp>(user))
-        loads.insert({load.getMap().getAsOpaquePointer(), countCoordinates(load.getIndices(), load.getMap())});
+        loads.insert({load.getMap().getAsOpaquePointer(),
+                      countCoordinates(load.getIndices(), load.getMap())});
       if (auto store = dyn_cast<StoreOp>(user))
-        stores.insert({store.getMap().getAsOpaquePointer(), countCoordinates(store.getIndices(), store.getMap())});
+        stores.insert({store.getMap().getAsOpaquePointer(),
+                       countCoordinates(store.getIndices(), store.getMap())});
     }
     auto sum = [&](const auto &accesses) {
       int64_t count = 0;

@@ -34,11 +34,16 @@ static std::vector<Coordinates> unflatten(ArrayRef<int64_t> flat, size_t rank) {
 }
 
 /// Moves that the algebra's 32-bit coordinates cannot hold.
-static bool isTooFar(int64_t move) { return move != static_cast<int32_t>(move); }
+static bool isTooFar(int64_t move) {
+  return move != static_cast<int32_t>(move);
+}
 
-static llvm::Expected<LinearLayout> createLayout(ArrayRef<int64_t> shape, ArrayRef<int64_t> registers,
-                                                 ArrayRef<int64_t> lanes, ArrayRef<int64_t> warps) {
-  if (llvm::any_of(registers, isTooFar) || llvm::any_of(lanes, isTooFar) || llvm::any_of(warps, isTooFar))
+static llvm::Expected<LinearLayout> createLayout(ArrayRef<int64_t> shape,
+                                                 ArrayRef<int64_t> registers,
+                                                 ArrayRef<int64_t> lanes,
+                                                 ArrayRef<int64_t> warps) {
+  if (llvm::any_of(registers, isTooFar) || llvm::any_of(lanes, isTooFar) ||
+      llvm::any_of(warps, isTooFar))
     return llvm::createStringError("a move does not fit 32 bits");
   LayoutBases bases;
   bases[unsigned(InputDim::Register)] = unflatten(registers, shape.size());
@@ -55,25 +60,30 @@ LayoutAttr LayoutAttr::get(MLIRContext *context, const LinearLayout &layout) {
       flat.append(move.begin(), move.end());
     return flat;
   };
-  return get(context, layout.getShape(), flatten(InputDim::Register), flatten(InputDim::Lane),
-             flatten(InputDim::Warp));
+  return get(context, layout.getShape(), flatten(InputDim::Register),
+             flatten(InputDim::Lane), flatten(InputDim::Warp));
 }
 
 LinearLayout LayoutAttr::getLinearLayout() const {
-  return llvm::cantFail(createLayout(getShape(), getRegisters(), getLanes(), getWarps()));
+  return llvm::cantFail(
+      createLayout(getShape(), getRegisters(), getLanes(), getWarps()));
 }
 
-LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
-                                 ArrayRef<int64_t> registers, ArrayRef<int64_t> lanes,
-                                 ArrayRef<int64_t> warps) {
+LogicalResult
+LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   ArrayRef<int64_t> shape, ArrayRef<int64_t> registers,
+                   ArrayRef<int64_t> lanes, ArrayRef<int64_t> warps) {
   constexpr unsigned laneBits = 5;
   // C1, C2: the algebra checks sizes and moves.
-  llvm::Expected<LinearLayout> layout = createLayout(shape, registers, lanes, warps);
+  llvm::Expected<LinearLayout> layout =
+      createLayout(shape, registers, lanes, warps);
   if (!layout)
-    return emitError() << "invalid layout: " << llvm::toString(layout.takeError());
+    return emitError() << "invalid layout: "
+                       << llvm::toString(layout.takeError());
   // C3
   if (lanes.size() != laneBits * shape.size())
-    return emitError() << "layout has " << lanes.size() / std::max<size_t>(shape.size(), 1)
+    return emitError() << "layout has "
+                       << lanes.size() / std::max<size_t>(shape.size(), 1)
                        << " lane moves, expected " << laneBits;
   // C4
   if (!layout->isSurjective())
@@ -81,42 +91,51 @@ LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   return success();
 }
 
-LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
-                                         llvm::function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult LayoutAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    llvm::function_ref<InFlightDiagnostic()> emitError) const {
   // C5
   if (shape != getShape())
-    return emitError() << "layout of shape [" << getShape() << "] on a tile of shape [" << shape << "]";
+    return emitError() << "layout of shape [" << getShape()
+                       << "] on a tile of shape [" << shape << "]";
   return success();
 }
 
 /// `[[0, 1], [0, 2]]`
-static ParseResult parseMoves(AsmParser &parser, StringRef keyword, size_t rank, SmallVectorImpl<int64_t> &flat) {
-  if (parser.parseComma() || parser.parseKeyword(keyword) || parser.parseEqual())
+static ParseResult parseMoves(AsmParser &parser, StringRef keyword, size_t rank,
+                              SmallVectorImpl<int64_t> &flat) {
+  if (parser.parseComma() || parser.parseKeyword(keyword) ||
+      parser.parseEqual())
     return failure();
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
-    SMLoc loc = parser.getCurrentLocation();
-    size_t before = flat.size();
-    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                       [&] { return parser.parseInteger(flat.emplace_back()); }))
-      return failure();
-    if (flat.size() - before != rank)
-      return parser.emitError(loc) << "move has " << flat.size() - before << " coordinates, the tile has rank "
-                                   << rank;
-    return success();
-  });
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        SMLoc loc = parser.getCurrentLocation();
+        size_t before = flat.size();
+        if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+              return parser.parseInteger(flat.emplace_back());
+            }))
+          return failure();
+        if (flat.size() - before != rank)
+          return parser.emitError(loc)
+                 << "move has " << flat.size() - before
+                 << " coordinates, the tile has rank " << rank;
+        return success();
+      });
 }
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<int64_t> shape, registers, lanes, warps;
   if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                     [&] { return parser.parseInteger(shape.emplace_back()); }) ||
+      parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square,
+          [&] { return parser.parseInteger(shape.emplace_back()); }) ||
       parseMoves(parser, "register", shape.size(), registers) ||
-      parseMoves(parser, "lane", shape.size(), lanes) || parseMoves(parser, "warp", shape.size(), warps) ||
-      parser.parseGreater())
+      parseMoves(parser, "lane", shape.size(), lanes) ||
+      parseMoves(parser, "warp", shape.size(), warps) || parser.parseGreater())
     return {};
-  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), shape, registers, lanes, warps);
+  return parser.getChecked<LayoutAttr>(loc, parser.getContext(), shape,
+                                       registers, lanes, warps);
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
@@ -143,22 +162,28 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 // SharedAttr, AxisAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult SharedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t pad, int64_t swizzle) {
+LogicalResult
+SharedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   int64_t pad, int64_t swizzle) {
   if (pad < 0) // C1
     return emitError() << "pad of " << pad << " elements is negative";
   if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128) // C2
-    return emitError() << "swizzle of " << swizzle << " bytes, expected 0, 32, 64 or 128";
+    return emitError() << "swizzle of " << swizzle
+                       << " bytes, expected 0, 32, 64 or 128";
   if (swizzle != 0 && pad != 0) // C3
     return emitError() << "a swizzled buffer has no pad";
   return success();
 }
 
-LogicalResult AxisAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t extent, int64_t step,
-                               AxisKind kind) {
+LogicalResult
+AxisAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                 int64_t extent, int64_t step, AxisKind kind) {
   if (extent < 1 || step < 1) // C1
-    return emitError() << "axis of extent " << extent << " in steps of " << step << ", both must be positive";
+    return emitError() << "axis of extent " << extent << " in steps of " << step
+                       << ", both must be positive";
   if (kind == AxisKind::Tile && extent != step) // C2
-    return emitError() << "a tile axis of extent " << extent << " has step " << step << ", expected its extent";
+    return emitError() << "a tile axis of extent " << extent << " has step "
+                       << step << ", expected its extent";
   return success();
 }
 
@@ -166,19 +191,24 @@ LogicalResult AxisAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
 // ScheduleAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> block,
-                                   int64_t warps, int64_t vector, int64_t chunk, int64_t unroll, Choice, Choice,
-                                   Choice) {
-  auto isPowerOfTwo = [](int64_t value) { return value > 0 && llvm::isPowerOf2_64(value); };
+LogicalResult
+ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                     ArrayRef<int64_t> block, int64_t warps, int64_t vector,
+                     int64_t chunk, int64_t unroll, Choice, Choice, Choice) {
+  auto isPowerOfTwo = [](int64_t value) {
+    return value > 0 && llvm::isPowerOf2_64(value);
+  };
   auto check = [&](StringRef name, int64_t value) -> LogicalResult {
     if (isPowerOfTwo(value))
       return success();
-    return emitError() << "schedule has " << name << " = " << value << ", expected a power of two";
+    return emitError() << "schedule has " << name << " = " << value
+                       << ", expected a power of two";
   };
   for (int64_t size : block) // C1
     if (failed(check("block", size)))
       return failure();
-  if (failed(check("warps", warps)) || failed(check("vector", vector)) || failed(check("unroll", unroll)))
+  if (failed(check("warps", warps)) || failed(check("vector", vector)) ||
+      failed(check("unroll", unroll)))
     return failure();
   if (chunk != 0 && failed(check("chunk", chunk))) // C2
     return failure();
@@ -189,15 +219,17 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<int64_t> block;
   int64_t warps = 1, vector = 1, chunk = 0, unroll = 1;
-  Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto, padSmem = Choice::Auto;
+  Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
+         padSmem = Choice::Auto;
   auto parseField = [&]() -> ParseResult {
     SMLoc fieldLoc = parser.getCurrentLocation();
     StringRef name;
     if (parser.parseKeyword(&name) || parser.parseEqual())
       return failure();
     if (name == "block")
-      return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                            [&] { return parser.parseInteger(block.emplace_back()); });
+      return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseInteger(block.emplace_back());
+      });
     int64_t *number = llvm::StringSwitch<int64_t *>(name)
                           .Case("warps", &warps)
                           .Case("vector", &vector)
@@ -212,22 +244,26 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
                          .Case("pad_smem", &padSmem)
                          .Default(nullptr);
     if (!choice)
-      return parser.emitError(fieldLoc) << "unknown field " << name
-                                        << ", expected block, warps, vector, chunk, unroll, stage_inputs, "
-                                           "async_copy or pad_smem";
+      return parser.emitError(fieldLoc)
+             << "unknown field " << name
+             << ", expected block, warps, vector, chunk, unroll, stage_inputs, "
+                "async_copy or pad_smem";
     SMLoc valueLoc = parser.getCurrentLocation();
     StringRef word;
     if (parser.parseKeyword(&word))
       return failure();
     std::optional<Choice> parsed = symbolizeChoice(word);
     if (!parsed)
-      return parser.emitError(valueLoc) << name << " is auto, always or never, got " << word;
+      return parser.emitError(valueLoc)
+             << name << " is auto, always or never, got " << word;
     *choice = *parsed;
     return success();
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     parseField))
     return {};
-  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), block, warps, vector, chunk, unroll, stageInputs,
+  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), block, warps,
+                                         vector, chunk, unroll, stageInputs,
                                          asyncCopy, padSmem);
 }
 
@@ -253,10 +289,12 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 // LaunchAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t blocks, int64_t threads,
-                                 int64_t sharedBytes) {
+LogicalResult
+LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   int64_t blocks, int64_t threads, int64_t sharedBytes) {
   if (blocks < 1 || threads < 1 || sharedBytes < 0) // C1
-    return emitError() << "launch of " << blocks << " blocks of " << threads << " threads with " << sharedBytes
+    return emitError() << "launch of " << blocks << " blocks of " << threads
+                       << " threads with " << sharedBytes
                        << " bytes of shared memory";
   return success();
 }
@@ -265,18 +303,22 @@ LogicalResult LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 // TargetAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef chip,
-                                 int64_t multiprocessors, int64_t warpsPerMultiprocessor,
-                                 int64_t blocksPerMultiprocessor, int64_t registersPerMultiprocessor,
-                                 int64_t registersPerThread, int64_t threadsPerBlock,
-                                 int64_t sharedPerMultiprocessor, int64_t sharedPerBlock, int64_t l2Bytes,
-                                 int64_t dramBytesPerSecond, int64_t f32FlopsPerSecond,
-                                 int64_t launchNanoseconds) {
-  for (int64_t value : {multiprocessors, warpsPerMultiprocessor, blocksPerMultiprocessor,
-                        registersPerMultiprocessor, registersPerThread, threadsPerBlock, sharedPerMultiprocessor,
-                        sharedPerBlock, l2Bytes, dramBytesPerSecond, f32FlopsPerSecond, launchNanoseconds})
+LogicalResult TargetAttr::verify(
+    llvm::function_ref<InFlightDiagnostic()> emitError, StringRef chip,
+    int64_t multiprocessors, int64_t warpsPerMultiprocessor,
+    int64_t blocksPerMultiprocessor, int64_t registersPerMultiprocessor,
+    int64_t registersPerThread, int64_t threadsPerBlock,
+    int64_t sharedPerMultiprocessor, int64_t sharedPerBlock, int64_t l2Bytes,
+    int64_t dramBytesPerSecond, int64_t f32FlopsPerSecond,
+    int64_t launchNanoseconds) {
+  for (int64_t value :
+       {multiprocessors, warpsPerMultiprocessor, blocksPerMultiprocessor,
+        registersPerMultiprocessor, registersPerThread, threadsPerBlock,
+        sharedPerMultiprocessor, sharedPerBlock, l2Bytes, dramBytesPerSecond,
+        f32FlopsPerSecond, launchNanoseconds})
     if (value <= 0) // C1
-      return emitError() << "target " << chip << " has the number " << value << ", expected positive numbers";
+      return emitError() << "target " << chip << " has the number " << value
+                         << ", expected positive numbers";
   return success();
 }
 
@@ -284,7 +326,8 @@ TargetAttr TargetAttr::lookup(Operation *op) {
   for (Operation *at = op; at; at = at->getParentOp())
     if (auto target = at->getAttrOfType<TargetAttr>("tile.target"))
       return target;
-  op->emitError("no target: the module has no tile.target attribute; run deplo-attach-target first");
+  op->emitError("no target: the module has no tile.target attribute; run "
+                "deplo-attach-target first");
   return {};
 }
 

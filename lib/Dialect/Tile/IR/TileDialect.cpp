@@ -48,12 +48,14 @@ struct TileBytecodeInterface : BytecodeDialectInterface {
     writer.writeVarInt(TileVersion::current);
   }
 
-  std::unique_ptr<DialectVersion> readVersion(DialectBytecodeReader &reader) const override {
+  std::unique_ptr<DialectVersion>
+  readVersion(DialectBytecodeReader &reader) const override {
     uint64_t version;
     if (failed(reader.readVarInt(version)))
       return nullptr;
     if (version > TileVersion::current) {
-      reader.emitError() << "tile dialect version " << version << " is newer than the supported version "
+      reader.emitError() << "tile dialect version " << version
+                         << " is newer than the supported version "
                          << TileVersion::current;
       return nullptr;
     }
@@ -73,25 +75,30 @@ void TileDialect::initialize() {
   addInterfaces<TileAsmInterface, TileBytecodeInterface>();
 }
 
-LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
   if (name == "tile.target") {
     if (!isa<ModuleOp>(op) || !isa<TargetAttr>(attribute.getValue()))
-      return op->emitOpError("attribute tile.target is a #tile.target on a module");
+      return op->emitOpError(
+          "attribute tile.target is a #tile.target on a module");
     return success();
   }
   if (name == "tile.launch") {
     if (!isa<FunctionOpInterface>(op) || !isa<LaunchAttr>(attribute.getValue()))
-      return op->emitOpError("attribute tile.launch is a #tile.launch on a function");
+      return op->emitOpError(
+          "attribute tile.launch is a #tile.launch on a function");
     return success();
   }
   if (name == "tile.unroll") {
     auto factor = dyn_cast<IntegerAttr>(attribute.getValue());
     if (!isa<scf::ForOp>(op) || !factor || factor.getInt() < 1)
-      return op->emitOpError("attribute tile.unroll is a positive integer on scf.for");
+      return op->emitOpError(
+          "attribute tile.unroll is a positive integer on scf.for");
     return success();
   }
-  return op->emitOpError() << "has the unknown attribute " << name << " of the tile dialect";
+  return op->emitOpError() << "has the unknown attribute " << name
+                           << " of the tile dialect";
 }
 
 LayoutAttr getLayout(Type tile) {
@@ -99,8 +106,8 @@ LayoutAttr getLayout(Type tile) {
   return type ? dyn_cast_or_null<LayoutAttr>(type.getEncoding()) : LayoutAttr();
 }
 
-SmallVector<int64_t> getSpannedDims(std::optional<ArrayRef<int64_t>> dims, int64_t memrefRank,
-                                    int64_t tileRank) {
+SmallVector<int64_t> getSpannedDims(std::optional<ArrayRef<int64_t>> dims,
+                                    int64_t memrefRank, int64_t tileRank) {
   if (dims)
     return llvm::to_vector(*dims);
   return llvm::to_vector(llvm::seq<int64_t>(memrefRank - tileRank, memrefRank));

@@ -19,11 +19,14 @@ namespace deplo::tile {
 // KernelOp
 //===----------------------------------------------------------------------===//
 
-void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name, TypeRange argumentTypes,
-                     ArrayRef<AxisAttr> axes, ScheduleAttr schedule) {
-  state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
-  state.addAttribute(getAxesAttrName(state.name),
-                     builder.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end())));
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                     TypeRange argumentTypes, ArrayRef<AxisAttr> axes,
+                     ScheduleAttr schedule) {
+  state.addAttribute(getSymNameAttrName(state.name),
+                     builder.getStringAttr(name));
+  state.addAttribute(
+      getAxesAttrName(state.name),
+      builder.getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end())));
   if (schedule)
     state.addAttribute(getScheduleAttrName(state.name), schedule);
   Block &body = state.addRegion()->emplaceBlock();
@@ -37,7 +40,8 @@ void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name, 
 void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn setName) {
   constexpr StringLiteral letters = "ijklmn";
   for (auto [i, axis] : llvm::enumerate(getAxisValues()))
-    setName(axis, i < letters.size() ? letters.substr(i, 1) : StringRef("axis"));
+    setName(axis,
+            i < letters.size() ? letters.substr(i, 1) : StringRef("axis"));
   printArgumentNames(getMemrefs(), setName);
 }
 
@@ -48,23 +52,28 @@ void KernelOp::setAxis(unsigned i, AxisAttr axis) {
 }
 
 /// `%i = 32 step 1 grid`
-static ParseResult parseAxis(OpAsmParser &parser, OpAsmParser::Argument &value, Attribute &axis) {
+static ParseResult parseAxis(OpAsmParser &parser, OpAsmParser::Argument &value,
+                             Attribute &axis) {
   SMLoc loc = parser.getCurrentLocation();
   int64_t extent, step;
   StringRef kindName;
-  if (parser.parseArgument(value) || parser.parseEqual() || parser.parseInteger(extent))
+  if (parser.parseArgument(value) || parser.parseEqual() ||
+      parser.parseInteger(extent))
     return failure();
   step = extent;
-  if (succeeded(parser.parseOptionalKeyword("step")) && parser.parseInteger(step))
+  if (succeeded(parser.parseOptionalKeyword("step")) &&
+      parser.parseInteger(step))
     return failure();
   SMLoc kindLoc = parser.getCurrentLocation();
   if (parser.parseKeyword(&kindName))
     return failure();
   std::optional<AxisKind> kind = symbolizeAxisKind(kindName);
   if (!kind)
-    return parser.emitError(kindLoc) << "axis kind is tile or grid, got " << kindName;
+    return parser.emitError(kindLoc)
+           << "axis kind is tile or grid, got " << kindName;
   value.type = parser.getBuilder().getIndexType();
-  axis = AxisAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), extent, step, *kind);
+  axis = AxisAttr::getChecked([&] { return parser.emitError(loc); },
+                              parser.getContext(), extent, step, *kind);
   return success(static_cast<bool>(axis));
 }
 
@@ -73,9 +82,12 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<Attribute> axes;
-  if (parser.parseSymbolName(name, getSymNameAttrName(result.name), result.attributes) ||
-      parser.parseArgumentList(arguments, AsmParser::Delimiter::Paren, /*allowType=*/true) ||
-      parser.parseKeyword("axes") || parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&] {
+  if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
+                             result.attributes) ||
+      parser.parseArgumentList(arguments, AsmParser::Delimiter::Paren,
+                               /*allowType=*/true) ||
+      parser.parseKeyword("axes") ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&] {
         return parseAxis(parser, arguments.emplace_back(), axes.emplace_back());
       }))
     return failure();
@@ -83,9 +95,11 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute(getAxesAttrName(result.name), builder.getArrayAttr(axes));
   if (succeeded(parser.parseOptionalKeyword("warps"))) {
     int64_t warps;
-    if (parser.parseLParen() || parser.parseInteger(warps) || parser.parseRParen())
+    if (parser.parseLParen() || parser.parseInteger(warps) ||
+        parser.parseRParen())
       return failure();
-    result.addAttribute(getWarpsAttrName(result.name), builder.getI64IntegerAttr(warps));
+    result.addAttribute(getWarpsAttrName(result.name),
+                        builder.getI64IntegerAttr(warps));
   }
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
@@ -96,21 +110,25 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printer << " ";
   printer.printSymbolName(getSymName());
   printer << "(";
-  llvm::interleaveComma(getMemrefs(), printer, [&](BlockArgument argument) { printer.printRegionArgument(argument); });
-  printer << ") axes(";
-  llvm::interleaveComma(llvm::enumerate(getAxisValues()), printer, [&](auto indexed) {
-    AxisAttr axis = getAxis(indexed.index());
-    printer.printRegionArgument(indexed.value(), {}, /*omitType=*/true);
-    printer << " = " << axis.getExtent();
-    if (axis.getStep() != axis.getExtent())
-      printer << " step " << axis.getStep();
-    printer << " " << stringifyAxisKind(axis.getKind());
+  llvm::interleaveComma(getMemrefs(), printer, [&](BlockArgument argument) {
+    printer.printRegionArgument(argument);
   });
+  printer << ") axes(";
+  llvm::interleaveComma(
+      llvm::enumerate(getAxisValues()), printer, [&](auto indexed) {
+        AxisAttr axis = getAxis(indexed.index());
+        printer.printRegionArgument(indexed.value(), {}, /*omitType=*/true);
+        printer << " = " << axis.getExtent();
+        if (axis.getStep() != axis.getExtent())
+          printer << " step " << axis.getStep();
+        printer << " " << stringifyAxisKind(axis.getKind());
+      });
   printer << ")";
   if (getWarps())
     printer << " warps(" << *getWarps() << ")";
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {getSymNameAttrName(), getAxesAttrName(), getWarpsAttrName()});
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getAxesAttrName(), getWarpsAttrName()});
   printer << " ";
   printer.printRegion(getRegion(), /*printEntryBlockArgs=*/false);
 }
@@ -121,15 +139,16 @@ LogicalResult KernelOp::verify() {
     return emitOpError("has fewer block arguments than axes");
   for (BlockArgument argument : getMemrefs())
     if (!isa<MemRefType>(argument.getType()))
-      return emitOpError() << "argument " << argument.getArgNumber() << " is " << argument.getType()
-                           << ", expected a memref";
+      return emitOpError() << "argument " << argument.getArgNumber() << " is "
+                           << argument.getType() << ", expected a memref";
   for (BlockArgument argument : getAxisValues())
     if (!argument.getType().isIndex())
-      return emitOpError() << "axis value " << argument.getArgNumber() << " is " << argument.getType()
-                           << ", expected an index";
+      return emitOpError() << "axis value " << argument.getArgNumber() << " is "
+                           << argument.getType() << ", expected an index";
   // C2
   if (getWarps() && (*getWarps() < 1 || !llvm::isPowerOf2_64(*getWarps())))
-    return emitOpError() << "has " << *getWarps() << " warps, expected a power of two";
+    return emitOpError() << "has " << *getWarps()
+                         << " warps, expected a power of two";
   return success();
 }
 
@@ -137,9 +156,11 @@ LogicalResult KernelOp::verify() {
 // Accesses
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyVector(Operation *op, std::optional<int64_t> vector) {
+static LogicalResult verifyVector(Operation *op,
+                                  std::optional<int64_t> vector) {
   if (vector && (*vector < 1 || !llvm::isPowerOf2_64(*vector)))
-    return op->emitOpError() << "has vector " << *vector << ", expected a power of two";
+    return op->emitOpError()
+           << "has vector " << *vector << ", expected a power of two";
   return success();
 }
 
@@ -150,26 +171,36 @@ static LogicalResult verifyBox(OpT op, int64_t tileRank, Type elementType) {
   MemRefType memref = op.getMemRefType();
   int64_t rank = memref.getRank();
   if (static_cast<int64_t>(op.getIndices().size()) != rank) // C1
-    return op.emitOpError() << "has " << op.getIndices().size() << " indices for a memref of rank " << rank;
-  auto hasTileRank = [&](StringRef name, std::optional<ArrayRef<int64_t>> values) -> LogicalResult { // C2
+    return op.emitOpError() << "has " << op.getIndices().size()
+                            << " indices for a memref of rank " << rank;
+  auto hasTileRank =
+      [&](StringRef name,
+          std::optional<ArrayRef<int64_t>> values) -> LogicalResult { // C2
     if (!values || static_cast<int64_t>(values->size()) == tileRank)
       return success();
-    return op.emitOpError() << name << " has " << values->size() << " entries for a tile of rank " << tileRank;
+    return op.emitOpError() << name << " has " << values->size()
+                            << " entries for a tile of rank " << tileRank;
   };
-  if (failed(hasTileRank("dims", op.getDims())) || failed(hasTileRank("steps", op.getSteps())) ||
+  if (failed(hasTileRank("dims", op.getDims())) ||
+      failed(hasTileRank("steps", op.getSteps())) ||
       failed(hasTileRank("bounds", op.getBounds())))
     return failure();
   // C3
   if (tileRank > rank)
-    return op.emitOpError() << "tile of rank " << tileRank << " spans a memref of rank " << rank;
+    return op.emitOpError()
+           << "tile of rank " << tileRank << " spans a memref of rank " << rank;
   llvm::SmallDenseSet<int64_t> seen;
   for (int64_t dim : getSpannedDims(op.getDims(), rank, tileRank))
     if (dim < 0 || dim >= rank || !seen.insert(dim).second)
-      return op.emitOpError() << "dims must be distinct and below the memref's rank " << rank << ", got " << dim;
-  if (op.getSteps() && llvm::any_of(*op.getSteps(), [](int64_t step) { return step < 1; }))
+      return op.emitOpError()
+             << "dims must be distinct and below the memref's rank " << rank
+             << ", got " << dim;
+  if (op.getSteps() &&
+      llvm::any_of(*op.getSteps(), [](int64_t step) { return step < 1; }))
     return op.emitOpError("steps must be positive");
   if (memref.getElementType() != elementType) // C4
-    return op.emitOpError() << "moves elements of " << memref.getElementType() << " as " << elementType;
+    return op.emitOpError() << "moves elements of " << memref.getElementType()
+                            << " as " << elementType;
   return verifyVector(op, op.getVector()); // C5
 }
 
@@ -197,9 +228,11 @@ LogicalResult AsyncCopyOp::verify() {
     return emitOpError("token must be awaited exactly once by tile.await");
   // C7 (PTX ISA, cp.async: cp-size is 4, 8 or 16)
   if (std::optional<int64_t> vector = getVector()) {
-    int64_t bytes = *vector * buffer.getElementType().getIntOrFloatBitWidth() / 8;
+    int64_t bytes =
+        *vector * buffer.getElementType().getIntOrFloatBitWidth() / 8;
     if (bytes != 4 && bytes != 8 && bytes != 16)
-      return emitOpError() << "copies " << bytes << " bytes at a time, expected 4, 8 or 16";
+      return emitOpError() << "copies " << bytes
+                           << " bytes at a time, expected 4, 8 or 16";
   }
   return success();
 }
@@ -207,17 +240,24 @@ LogicalResult AsyncCopyOp::verify() {
 template <typename OpT>
 static LogicalResult verifyBufferAccess(OpT op, RankedTensorType tile) {
   BufferType buffer = op.getBuffer().getType();
-  if (static_cast<int64_t>(op.getIndices().size()) != buffer.getRank() || tile.getRank() != buffer.getRank()) // C1
-    return op.emitOpError() << "has " << op.getIndices().size() << " indices and a tile of rank " << tile.getRank()
-                            << " for a buffer of rank " << buffer.getRank();
+  if (static_cast<int64_t>(op.getIndices().size()) != buffer.getRank() ||
+      tile.getRank() != buffer.getRank()) // C1
+    return op.emitOpError()
+           << "has " << op.getIndices().size() << " indices and a tile of rank "
+           << tile.getRank() << " for a buffer of rank " << buffer.getRank();
   if (tile.getElementType() != buffer.getElementType()) // C2
-    return op.emitOpError() << "moves elements of " << buffer.getElementType() << " as " << tile.getElementType();
+    return op.emitOpError() << "moves elements of " << buffer.getElementType()
+                            << " as " << tile.getElementType();
   return verifyVector(op, op.getVector()); // C3
 }
 
-LogicalResult ReadOp::verify() { return verifyBufferAccess(*this, getResult().getType()); }
+LogicalResult ReadOp::verify() {
+  return verifyBufferAccess(*this, getResult().getType());
+}
 
-LogicalResult WriteOp::verify() { return verifyBufferAccess(*this, getValue().getType()); }
+LogicalResult WriteOp::verify() {
+  return verifyBufferAccess(*this, getValue().getType());
+}
 
 //===----------------------------------------------------------------------===//
 // ReduceOp
@@ -229,24 +269,30 @@ static RankedTensorType dropDim(RankedTensorType type, int64_t axis) {
   shape.erase(shape.begin() + axis);
   Attribute encoding;
   if (LayoutAttr layout = getLayout(type))
-    encoding = LayoutAttr::get(type.getContext(), layout.getLinearLayout().dropDim(axis).removeDuplicateRegisters());
+    encoding = LayoutAttr::get(
+        type.getContext(),
+        layout.getLinearLayout().dropDim(axis).removeDuplicateRegisters());
   return RankedTensorType::get(shape, type.getElementType(), encoding);
 }
 
-void ReduceOp::build(OpBuilder &builder, OperationState &state, ArrayRef<Monoid> kinds, ValueRange inputs,
-                     int64_t axis) {
+void ReduceOp::build(OpBuilder &builder, OperationState &state,
+                     ArrayRef<Monoid> kinds, ValueRange inputs, int64_t axis) {
   SmallVector<Attribute> monoids;
   for (Monoid kind : kinds)
     monoids.push_back(MonoidAttr::get(builder.getContext(), kind));
-  state.addAttribute(getKindsAttrName(state.name), builder.getArrayAttr(monoids));
-  state.addAttribute(getAxisAttrName(state.name), builder.getI64IntegerAttr(axis));
+  state.addAttribute(getKindsAttrName(state.name),
+                     builder.getArrayAttr(monoids));
+  state.addAttribute(getAxisAttrName(state.name),
+                     builder.getI64IntegerAttr(axis));
   state.addOperands(inputs);
   for (Value input : inputs)
     state.addTypes(dropDim(cast<RankedTensorType>(input.getType()), axis));
 }
 
 SmallVector<Monoid> ReduceOp::getMonoids() {
-  return llvm::map_to_vector(getKinds(), [](Attribute kind) { return cast<MonoidAttr>(kind).getValue(); });
+  return llvm::map_to_vector(getKinds(), [](Attribute kind) {
+    return cast<MonoidAttr>(kind).getValue();
+  });
 }
 
 ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -259,7 +305,8 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
       return failure();
     std::optional<Monoid> kind = symbolizeMonoid(name);
     if (!kind)
-      return parser.emitError(loc) << "unknown monoid " << name << ", expected add, mul, max or min";
+      return parser.emitError(loc)
+             << "unknown monoid " << name << ", expected add, mul, max or min";
     kinds.push_back(MonoidAttr::get(parser.getContext(), *kind));
     return success();
   };
@@ -268,44 +315,58 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<Type> inputTypes;
   SMLoc loc;
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseKind) ||
-      parser.getCurrentLocation(&loc) || parser.parseOperandList(inputs) || parser.parseKeyword("axis") ||
-      parser.parseInteger(axis) || parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
-      parser.parseTypeList(inputTypes) || parser.parseArrow() || parser.parseTypeList(result.types) ||
+      parser.getCurrentLocation(&loc) || parser.parseOperandList(inputs) ||
+      parser.parseKeyword("axis") || parser.parseInteger(axis) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
+      parser.parseTypeList(inputTypes) || parser.parseArrow() ||
+      parser.parseTypeList(result.types) ||
       parser.resolveOperands(inputs, inputTypes, loc, result.operands))
     return failure();
-  result.addAttribute(getKindsAttrName(result.name), builder.getArrayAttr(kinds));
-  result.addAttribute(getAxisAttrName(result.name), builder.getI64IntegerAttr(axis));
+  result.addAttribute(getKindsAttrName(result.name),
+                      builder.getArrayAttr(kinds));
+  result.addAttribute(getAxisAttrName(result.name),
+                      builder.getI64IntegerAttr(axis));
   return success();
 }
 
 void ReduceOp::print(OpAsmPrinter &printer) {
   printer << " [";
-  llvm::interleaveComma(getMonoids(), printer, [&](Monoid kind) { printer << stringifyMonoid(kind); });
+  llvm::interleaveComma(getMonoids(), printer,
+                        [&](Monoid kind) { printer << stringifyMonoid(kind); });
   printer << "] " << getInputs() << " axis " << getAxis();
-  printer.printOptionalAttrDict((*this)->getAttrs(), {getKindsAttrName(), getAxisAttrName()});
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {getKindsAttrName(), getAxisAttrName()});
   printer << " : " << getInputs().getTypes() << " -> " << getResultTypes();
 }
 
 LogicalResult ReduceOp::verify() {
   // C1
-  if (getInputs().empty() || getKinds().size() != getInputs().size() || getNumResults() != getInputs().size())
-    return emitOpError() << "has " << getKinds().size() << " monoids, " << getInputs().size() << " operands and "
-                         << getNumResults() << " results, expected one of each for each reduction";
+  if (getInputs().empty() || getKinds().size() != getInputs().size() ||
+      getNumResults() != getInputs().size())
+    return emitOpError() << "has " << getKinds().size() << " monoids, "
+                         << getInputs().size() << " operands and "
+                         << getNumResults()
+                         << " results, expected one of each for each reduction";
   // C2
   auto first = cast<RankedTensorType>(getInputs().front().getType());
   for (Value input : getInputs()) {
     auto type = cast<RankedTensorType>(input.getType());
-    if (type.getShape() != first.getShape() || type.getEncoding() != first.getEncoding())
-      return emitOpError() << "operands have different shapes or layouts: " << first << " and " << type;
+    if (type.getShape() != first.getShape() ||
+        type.getEncoding() != first.getEncoding())
+      return emitOpError() << "operands have different shapes or layouts: "
+                           << first << " and " << type;
   }
   int64_t axis = getAxis();
   if (axis < 0 || axis >= first.getRank())
-    return emitOpError() << "axis " << axis << " is not within a tile of rank " << first.getRank();
+    return emitOpError() << "axis " << axis << " is not within a tile of rank "
+                         << first.getRank();
   // C3
   for (auto [input, result] : llvm::zip(getInputs(), getResults())) {
-    RankedTensorType expected = dropDim(cast<RankedTensorType>(input.getType()), axis);
+    RankedTensorType expected =
+        dropDim(cast<RankedTensorType>(input.getType()), axis);
     if (result.getType() != expected)
-      return emitOpError() << "result is " << result.getType() << ", expected " << expected;
+      return emitOpError() << "result is " << result.getType() << ", expected "
+                           << expected;
   }
   return success();
 }
@@ -319,17 +380,22 @@ LogicalResult BroadcastOp::verify() {
   // C1
   ArrayRef<int64_t> dims = getDims();
   if (static_cast<int64_t>(dims.size()) != input.getRank())
-    return emitOpError() << "has " << dims.size() << " dims for an operand of rank " << input.getRank();
+    return emitOpError() << "has " << dims.size()
+                         << " dims for an operand of rank " << input.getRank();
   for (auto [i, dim] : llvm::enumerate(dims))
     if (dim < 0 || dim >= result.getRank() || (i > 0 && dim <= dims[i - 1]))
-      return emitOpError() << "dims must be strictly increasing and below the result's rank " << result.getRank();
+      return emitOpError()
+             << "dims must be strictly increasing and below the result's rank "
+             << result.getRank();
   // C2
   if (input.getElementType() != result.getElementType())
-    return emitOpError() << "repeats elements of " << input.getElementType() << " as " << result.getElementType();
+    return emitOpError() << "repeats elements of " << input.getElementType()
+                         << " as " << result.getElementType();
   for (auto [i, dim] : llvm::enumerate(dims))
     if (input.getDimSize(i) != result.getDimSize(dim))
-      return emitOpError() << "operand dimension " << i << " has size " << input.getDimSize(i)
-                           << ", result dimension " << dim << " has size " << result.getDimSize(dim);
+      return emitOpError() << "operand dimension " << i << " has size "
+                           << input.getDimSize(i) << ", result dimension "
+                           << dim << " has size " << result.getDimSize(dim);
   // C3
   RankedTensorType expected = result;
   for (int64_t dim = result.getRank() - 1; dim >= 0; --dim)
@@ -342,18 +408,22 @@ LogicalResult BroadcastOp::verify() {
 
 LogicalResult SplatOp::verify() {
   if (getInput().getType() != getResult().getType().getElementType()) // C1
-    return emitOpError() << "puts " << getInput().getType() << " into " << getResult().getType();
+    return emitOpError() << "puts " << getInput().getType() << " into "
+                         << getResult().getType();
   return success();
 }
 
 LogicalResult InBoundsOp::verify() {
   RankedTensorType type = getResult().getType();
   int64_t rank = type.getRank();
-  if (static_cast<int64_t>(getCorner().size()) != rank || static_cast<int64_t>(getBounds().size()) != rank) // C1
-    return emitOpError() << "has " << getCorner().size() << " corner coordinates and " << getBounds().size()
+  if (static_cast<int64_t>(getCorner().size()) != rank ||
+      static_cast<int64_t>(getBounds().size()) != rank) // C1
+    return emitOpError() << "has " << getCorner().size()
+                         << " corner coordinates and " << getBounds().size()
                          << " bounds for a tile of rank " << rank;
   if (!type.getElementType().isInteger(1)) // C2
-    return emitOpError() << "has elements of " << type.getElementType() << ", expected i1";
+    return emitOpError() << "has elements of " << type.getElementType()
+                         << ", expected i1";
   return success();
 }
 

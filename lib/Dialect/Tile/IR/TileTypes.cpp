@@ -25,10 +25,13 @@ Type BufferType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
   SharedAttr layout;
-  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
-      parser.parseType(elementType) || parser.parseComma() || parser.parseAttribute(layout) || parser.parseGreater())
+  if (parser.parseLess() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(elementType) || parser.parseComma() ||
+      parser.parseAttribute(layout) || parser.parseGreater())
     return {};
-  return parser.getChecked<BufferType>(loc, parser.getContext(), shape, elementType, layout);
+  return parser.getChecked<BufferType>(loc, parser.getContext(), shape,
+                                       elementType, layout);
 }
 
 void BufferType::print(AsmPrinter &printer) const {
@@ -38,13 +41,17 @@ void BufferType::print(AsmPrinter &printer) const {
   printer << getElementType() << ", " << getLayout() << ">";
 }
 
-LogicalResult BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
-                                 Type elementType, SharedAttr) {
+LogicalResult
+BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   ArrayRef<int64_t> shape, Type elementType, SharedAttr) {
   for (int64_t size : shape) // C1
     if (size < 1)
       return emitError() << "buffer size " << size << " is not positive";
-  if (!elementType.isIntOrFloat() || elementType.getIntOrFloatBitWidth() % 8 != 0) // C2
-    return emitError() << "buffer elements are integers or floats of whole bytes, got " << elementType;
+  if (!elementType.isIntOrFloat() ||
+      elementType.getIntOrFloatBitWidth() % 8 != 0) // C2
+    return emitError()
+           << "buffer elements are integers or floats of whole bytes, got "
+           << elementType;
   return success();
 }
 
@@ -52,7 +59,8 @@ int64_t BufferType::getSizeInBytes() const {
   int64_t rows = 1;
   for (int64_t size : getShape().drop_back())
     rows *= size;
-  int64_t row = (getShape().empty() ? 1 : getShape().back()) + getLayout().getPad();
+  int64_t row =
+      (getShape().empty() ? 1 : getShape().back()) + getLayout().getPad();
   return rows * row * getElementType().getIntOrFloatBitWidth() / 8;
 }
 

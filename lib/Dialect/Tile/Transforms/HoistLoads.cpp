@@ -31,7 +31,8 @@ using namespace deplo;
 using namespace deplo::tile;
 
 static bool isStoredTo(Value memref) {
-  return llvm::any_of(memref.getUsers(), [](Operation *user) { return isa<StoreOp>(user); });
+  return llvm::any_of(memref.getUsers(),
+                      [](Operation *user) { return isa<StoreOp>(user); });
 }
 
 int64_t tile::hoistLoads(KernelOp kernel) {
@@ -41,10 +42,13 @@ int64_t tile::hoistLoads(KernelOp kernel) {
   Operation *first = *reductions.begin();
   DominanceInfo dominance(kernel);
   int64_t moved = 0;
-  for (LoadOp load : llvm::make_early_inc_range(kernel.getBody()->getOps<LoadOp>())) {
-    bool isKnown = llvm::all_of(load->getOperands(),
-                                [&](Value operand) { return dominance.properlyDominates(operand, first); });
-    if (load->isBeforeInBlock(first) || !isKnown || isStoredTo(load.getMemref()))
+  for (LoadOp load :
+       llvm::make_early_inc_range(kernel.getBody()->getOps<LoadOp>())) {
+    bool isKnown = llvm::all_of(load->getOperands(), [&](Value operand) {
+      return dominance.properlyDominates(operand, first);
+    });
+    if (load->isBeforeInBlock(first) || !isKnown ||
+        isStoredTo(load.getMemref()))
       continue;
     load->moveBefore(first);
     ++moved;
@@ -62,13 +66,16 @@ struct HoistLoadsPass : tile::impl::HoistLoadsPassBase<HoistLoadsPass> {
     TargetAttr target = TargetAttr::lookup(kernel);
     if (!target)
       return signalPassFailure();
-    auto options = remark::RemarkOpts::name("HoistLoads").category("deplo-hoist-loads").function(kernel.getSymName());
+    auto options = remark::RemarkOpts::name("HoistLoads")
+                       .category("deplo-hoist-loads")
+                       .function(kernel.getSymName());
     int64_t blocks = 1;
     for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
       blocks *= kernel.getAxis(i).getBlocks();
     if (blocks > target.getMultiprocessors() && !always) {
       remark::missed(kernel.getLoc(), options)
-          << "not applied: " << std::to_string(blocks) << " blocks on " << std::to_string(target.getMultiprocessors())
+          << "not applied: " << std::to_string(blocks) << " blocks on "
+          << std::to_string(target.getMultiprocessors())
           << " multiprocessors hide each other's latency";
       return;
     }
@@ -76,7 +83,8 @@ struct HoistLoadsPass : tile::impl::HoistLoadsPassBase<HoistLoadsPass> {
       remark::passed(kernel.getLoc(), options)
           << std::to_string(moved) << " loads start before the first reduction";
     else
-      remark::missed(kernel.getLoc(), options) << "not applied: no load follows a reduction";
+      remark::missed(kernel.getLoc(), options)
+          << "not applied: no load follows a reduction";
   }
 };
 

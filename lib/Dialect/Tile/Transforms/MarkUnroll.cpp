@@ -108,7 +108,7 @@ struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
         << (loops.empty() ? "the kernel has no loop"
             : most == 1   ? "the schedule says unroll = 1"
                           : "no loop has a known number of iterations that can "
-                          "be shared out");
+                            "be shared out");
     markAllAnalysesPreserved();
   }
 };

@@ -43,12 +43,15 @@ namespace deplo::tile {
 
 /// The layout of a tile, or null before layouts are assigned.
 LayoutAttr getLayout(mlir::Type tile);
-inline LayoutAttr getLayout(mlir::Value tile) { return getLayout(tile.getType()); }
+inline LayoutAttr getLayout(mlir::Value tile) {
+  return getLayout(tile.getType());
+}
 
 /// The memref dimension that each tile dimension of a box access spans: the
 /// op's `dims`, or the last dimensions in order.
-llvm::SmallVector<int64_t> getSpannedDims(std::optional<llvm::ArrayRef<int64_t>> dims,
-                                          int64_t memrefRank, int64_t tileRank);
+llvm::SmallVector<int64_t>
+getSpannedDims(std::optional<llvm::ArrayRef<int64_t>> dims, int64_t memrefRank,
+               int64_t tileRank);
 
 } // namespace deplo::tile
 
