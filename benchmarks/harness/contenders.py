@@ -34,25 +34,18 @@ class Deplo:
         (buffer,) = self.executable.outputs
         return torch.full(buffer.shape, math.nan, dtype=inputs[0].dtype, device=inputs[0].device)
 
-    def _pointers(self, inputs: Inputs, output: torch.Tensor) -> list[int]:
+    def into(self, inputs: Inputs, output: torch.Tensor) -> Call:
+        """A call that enqueues one execution on the current stream and returns `output`."""
         tensors = [
             inputs[binding.position] if binding.position is not None else binding.fetch()
             for binding in self.compiled.program.bindings
         ]
-        return [tensor.data_ptr() for tensor in (*tensors, output)]
+        tensors.append(output)
+        pointers, run = [tensor.data_ptr() for tensor in tensors], self.executable.run
 
-    def into(self, inputs: Inputs, output: torch.Tensor) -> Call:
-        """A call that enqueues one execution on the current stream.
-
-        It keeps the buffers alive: a CUDA graph that captured it knows addresses only.
-        """
-        pointers, run = self._pointers(inputs, output), self.executable.run
-
-        def call(_buffers: tuple[Inputs, torch.Tensor] = (inputs, output)) -> None:
-            if output.is_cuda:
-                run(pointers, torch.cuda.current_stream().cuda_stream)
-            else:
-                run(pointers)
+        def call() -> torch.Tensor:
+            run(pointers, torch.cuda.current_stream().cuda_stream if output.is_cuda else 0)
+            return tensors[-1]  # all of them live as long as the call
 
         return call
 

@@ -186,7 +186,7 @@ def table(results: Results) -> list[str]:
 
 
 def _share(values: list[float]) -> str:
-    return f"{sum(value > 1 for value in values)} of {len(values)}"
+    return f"{sum(value > 1 for value in values)} of {len(values)}" if values else "-"
 
 
 _SUMMARY_HEAD = tuple(

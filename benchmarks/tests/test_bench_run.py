@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The programs from end to end on the CPU, on a few small cases."""
 
+import gc
 import json
+import weakref
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ import run
 import sanitize
 from harness import runner
 from harness.cases import Case
+from harness.contenders import Deplo
 from harness.results import Results
 from harness.runner import Settings, run_case
 
@@ -44,6 +47,18 @@ def test_bf16_is_within_its_rounding(compiler, tmp_path):
     assert run.main([*command, "--out", str(tmp_path / "r.json")]) == 0
     for row in Results.read(tmp_path / "r.json").rows:
         assert row.status == "ok" and row.deplo_err < 6e-3, row
+
+
+def test_a_call_holds_its_buffers(compiler):
+    inputs = [torch.randn(64)]
+    mine = Deplo(lambda a: a.exp(), inputs)
+    output = torch.empty(64)
+    buffers = [weakref.ref(inputs[0]), weakref.ref(output)]
+    (call,) = [mine.into([inputs.pop()], output)]
+    del output
+    gc.collect()
+    assert all(buffer() is not None for buffer in buffers)
+    assert torch.allclose(call(), buffers[0]().exp())
 
 
 def test_a_filtered_run_writes_nothing_by_default(tmp_path):

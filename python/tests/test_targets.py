@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 import deplo
 
+
 def rms_norm(x, w):
     return F.rms_norm(x, (x.shape[-1],), w, eps=1e-6)
 

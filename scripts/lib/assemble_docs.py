@@ -24,7 +24,7 @@ from markdown_it import MarkdownIt
 
 _INCLUDE = re.compile(r'^\[include "([^"]+)"\]$')
 _LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
-_TOP_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+_TOP_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "python/README.md")
 
 _TEMPLATE = """<!doctype html>
 <html lang="en">

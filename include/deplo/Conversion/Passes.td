@@ -9,6 +9,8 @@ include "mlir/Pass/PassBase.td"
 def GraphToLoopPass : Pass<"deplo-graph-to-loop", "::mlir::ModuleOp"> {
   let summary = "fused groups become kernels of loops, the function their launch plan";
   let description = [{
+    Before:
+
     ```mlir
     func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
       %s = graph.fused @sum_8 (%a = %x : tensor<4x8xf32>) -> (tensor<4xf32>) {
@@ -18,19 +20,21 @@ def GraphToLoopPass : Pass<"deplo-graph-to-loop", "::mlir::ModuleOp"> {
       return %s : tensor<4xf32>
     }
     ```
-    becomes
+
+    After:
+
     ```mlir
-    func.func @main(%x: memref<4x8xf32>, %s: memref<4xf32> {loop.result}) {
-      loop.launch @sum_8(%x, %s) : memref<4x8xf32>, memref<4xf32>
+    func.func @main(%x: memref<4x8xf32>, %y: memref<4xf32> {loop.result}) {
+      loop.launch @sum_8(%x, %y) : memref<4x8xf32>, memref<4xf32>
       return
     }
-    loop.kernel @sum_8(%x: memref<4x8xf32>, %s: memref<4xf32>) {
+    loop.kernel @sum_8(%x: memref<4x8xf32>, %y: memref<4xf32>) {
       loop.for %i = 0 to 4 {
         %sum = loop.reduce add %k = 0 to 8 : f32 {
           %a = loop.load %x[%i, %k] : memref<4x8xf32>
           loop.yield %a : f32
         }
-        loop.store %sum, %s[%i] : memref<4xf32>
+        loop.store %sum, %y[%i] : memref<4xf32>
       }
     }
     ```

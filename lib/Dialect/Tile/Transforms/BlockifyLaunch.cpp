@@ -163,6 +163,17 @@ struct BlockifyLaunchPass : impl::BlockifyLaunchPassBase<BlockifyLaunchPass> {
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
+    auto options = remark::RemarkOpts::name("BlockifyLaunch")
+                       .category(DEBUG_TYPE)
+                       .function(kernel.getSymName());
+    auto isGrid = [](AxisAttr axis) {
+      return axis.getKind() == AxisKind::Grid;
+    };
+    if (llvm::any_of(kernel.getAxes().getAsRange<AxisAttr>(), isGrid)) {
+      remark::missed(kernel.getLoc(), options)
+          << remark::add("the axes are divided among blocks already");
+      return;
+    }
     ScheduleAttr schedule = kernel.getScheduleAttr();
     if (!schedule && (block.empty() || warps == 0)) {
       kernel.emitOpError("has no schedule; run deplo-select-schedule first, or "
@@ -181,12 +192,9 @@ struct BlockifyLaunchPass : impl::BlockifyLaunchPassBase<BlockifyLaunchPass> {
     int64_t blocks = 1;
     for (unsigned i = 0, n = kernel.getAxes().size(); i < n; ++i)
       blocks *= kernel.getAxis(i).getBlocks();
-    remark::passed(kernel.getLoc(), remark::RemarkOpts::name("BlockifyLaunch")
-                                        .category(DEBUG_TYPE)
-                                        .function(kernel.getSymName()))
-        << remark::add("{0} blocks of {1} threads on {2} multiprocessors",
-                       blocks, *kernel.getWarps() * lanes,
-                       target.getMultiprocessors());
+    remark::passed(kernel.getLoc(), options) << remark::add(
+        "{0} blocks of {1} threads on {2} multiprocessors", blocks,
+        *kernel.getWarps() * lanes, target.getMultiprocessors());
   }
 };
 

@@ -32,6 +32,7 @@
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 
 #define DEBUG_TYPE "deplo-tileify"
@@ -457,6 +458,11 @@ FailureOr<KernelOp> Tileifier::run() {
     kernel.erase();
     return failure();
   }
+  // Scalars that became constant tiles.
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(*kernel.getBody())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
   source.erase();
   return kernel;
 }

@@ -111,3 +111,13 @@ tile.kernel @loop_left(%x: memref<100x64xf32>, %y: memref<64xf32>) axes(%i = 64 
   }
   tile.store %s, %y[%i] : tensor<64xf32>, memref<64xf32>
 }
+
+// -----
+
+// CHECK-LABEL: tile.kernel @divided
+// CHECK-SAME:    axes(%{{.+}} = 64 step 16 grid) warps(1)
+// REMARK: [Missed] {{.*}} Function=divided | Remark="the axes are divided among blocks already"
+tile.kernel @divided(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 step 16 grid) warps(1) {
+  %a = tile.load %x[%i] : memref<64xf32> -> tensor<16xf32>
+  tile.store %a, %y[%i] : tensor<16xf32>, memref<64xf32>
+}

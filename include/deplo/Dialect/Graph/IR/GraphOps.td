@@ -28,8 +28,12 @@ def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]>;
 class Graph_UnaryOp<string mnemonic, string formula, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([Pure, SameOperandsAndResultType], traits)> {
   let summary = "y = " # formula # ", elementwise";
-  let description = "Computes `y = " # formula # [{` for every element, in f32 for f16 and
+  let description = "\n    Computes `y = " # formula # [{` for every element, in f32 for f16 and
     bf16 operands, rounded once.
+
+    ```mlir
+    %y = graph.}] # mnemonic # [{ %x : tensor<4x8xf32>
+    ```
 
     Constraints:
     - C1: operand and result have the same type.
@@ -61,8 +65,12 @@ class Graph_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([Pure, SameOperandsAndResultElementType,
         ResultsBroadcastableShape], traits)> {
   let summary = "z = " # formula # ", elementwise with broadcasting";
-  let description = "Computes `z = " # formula # [{` for every element, in f32 for f16 and
+  let description = "\n    Computes `z = " # formula # [{` for every element, in f32 for f16 and
     bf16 operands, rounded once. Shapes broadcast as in NumPy.
+
+    ```mlir
+    %z = graph.}] # mnemonic # [{ %x, %y : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+    ```
 
     Constraints:
     - C1: operands and result have the same element type.
@@ -85,6 +93,10 @@ def Graph_MinimumOp : Graph_BinaryOp<"minimum", "min(x, y), NaN if either is NaN
 def Graph_CastOp : Graph_Op<"cast", [Pure, SameOperandsAndResultShape]> {
   let summary = "conversion to another element type, rounding to nearest even";
   let description = [{
+    ```mlir
+    %y = graph.cast %x : tensor<4x8xf32> to tensor<4x8xbf16>
+    ```
+
     Constraints:
     - C1: operand and result have the same shape.
   }];
@@ -101,13 +113,17 @@ def Graph_CastOp : Graph_Op<"cast", [Pure, SameOperandsAndResultShape]> {
 class Graph_ReductionOp<string mnemonic, string formula, string constraints = "">
     : Graph_Op<mnemonic, [Pure, SameOperandsAndResultElementType]> {
   let summary = formula # " over axes";
-  let description = "Computes the " # formula # [{ over `axes`, accumulated in f32 and rounded once.
+  let description = "\n    Computes the " # formula # [{ over `axes`, accumulated in f32 and rounded once.
+
+    ```mlir
+    %y = graph.}] # mnemonic # [{ %x axes [1] keepdims : tensor<4x8xf32> -> tensor<4x1xf32>
+    ```
 
     Constraints:
     - C1: `axes` is strictly increasing and within the operand's rank.
     - C2: the result has the operand's shape with the axes of size 1
       (`keepdims`) or removed.
-}] # constraints;
+    }] # constraints;
   let arguments = (ins Graph_FloatTensor:$input, DenseI64ArrayAttr:$axes, UnitAttr:$keepdims);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `axes` $axes (`keepdims` $keepdims^)? attr-dict `:` type($input) `->` type($result)";
@@ -118,7 +134,7 @@ def Graph_SumOp : Graph_ReductionOp<"sum", "sum">;
 def Graph_MeanOp : Graph_ReductionOp<"mean", "mean (NaN over nothing)">;
 def Graph_ProdOp : Graph_ReductionOp<"prod", "product">;
 
-defvar Graph_NonEmpty = "    - C3: the axes hold at least one element.\n";
+defvar Graph_NonEmpty = "- C3: the axes hold at least one element.\n";
 def Graph_AmaxOp : Graph_ReductionOp<"amax", "maximum, NaN if any element is NaN,", Graph_NonEmpty>;
 def Graph_AminOp : Graph_ReductionOp<"amin", "minimum, NaN if any element is NaN,", Graph_NonEmpty>;
 
@@ -128,6 +144,10 @@ def Graph_VarOp : Graph_Op<"var", [Pure, SameOperandsAndResultElementType]> {
     Computes `sum((x - mean(x))^2) / (n - correction)` over the `n` elements of
     `axes` in two passes on the data, in f32, rounded once. NaN where
     `n - correction` is 0; the divisor is never negative.
+
+    ```mlir
+    %y = graph.var %x axes [1] correction 1.0 : tensor<4x8xf32> -> tensor<4xf32>
+    ```
 
     Constraints: C1 and C2 of `graph.sum`, and
     - C3: the correction is not negative.
@@ -156,6 +176,10 @@ def Graph_RmsNormOp : Graph_NormOp<"rms_norm"> {
     Computes `x * rsqrt(mean(x^2) + eps) * weight` over the last `rank` axes
     (Zhang and Sennrich, 2019), in f32, rounded once.
 
+    ```mlir
+    %y = graph.rms_norm %x weight %w : tensor<8xf32> rank 1 eps 1.0e-06 : tensor<4x8xf32>
+    ```
+
     Constraints:
     - C1: `rank` is between 1 and the operand's rank.
     - C2: weight and bias have the shape of the operand's last `rank` axes.
@@ -170,6 +194,10 @@ def Graph_LayerNormOp : Graph_NormOp<"layer_norm"> {
     `rank` axes with the biased variance (Ba, Kiros and Hinton, 2016), in f32,
     rounded once.
 
+    ```mlir
+    %y = graph.layer_norm %x weight %w : tensor<8xf32> bias %b : tensor<8xf32> rank 1 eps 1.0e-05 : tensor<4x8xf32>
+    ```
+
     Constraints: C1 and C2 of `graph.rms_norm`.
   }];
 }
@@ -177,8 +205,12 @@ def Graph_LayerNormOp : Graph_NormOp<"layer_norm"> {
 class Graph_SoftmaxLikeOp<string mnemonic, string formula>
     : Graph_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
   let summary = formula # " along an axis";
-  let description = "Computes `" # formula # [{` with `m = max(x)` along `axis`, in f32,
+  let description = "\n    Computes `" # formula # [{` with `m = max(x)` along `axis`, in f32,
     rounded once.
+
+    ```mlir
+    %y = graph.}] # mnemonic # [{ %x axis 1 : tensor<4x8xf32>
+    ```
 
     Constraints:
     - C1: `axis` is within the operand's rank.
@@ -199,6 +231,10 @@ def Graph_LogSoftmaxOp : Graph_SoftmaxLikeOp<"log_softmax", "x - m - ln sum e^(x
 def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, SameOperandsAndResultElementType]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
+    ```mlir
+    %y = graph.reshape %x : tensor<4x8xf32> -> tensor<2x16xf32>
+    ```
+
     Constraints:
     - C1: operand and result hold the same number of elements (static shapes).
   }];
@@ -212,6 +248,10 @@ def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, SameOperandsAndResultElementTyp
 def Graph_PermuteOp : Graph_Op<"permute", [Pure, SameOperandsAndResultElementType]> {
   let summary = "reordered axes: result axis i is operand axis permutation[i]";
   let description = [{
+    ```mlir
+    %y = graph.permute %x by [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
+    ```
+
     Constraints:
     - C1: `permutation` is a permutation of the operand's axes.
     - C2: the result's shape is the operand's, permuted.
@@ -226,6 +266,10 @@ def Graph_PermuteOp : Graph_Op<"permute", [Pure, SameOperandsAndResultElementTyp
 def Graph_ExpandOp : Graph_Op<"expand", [Pure, SameOperandsAndResultElementType]> {
   let summary = "broadcast to a larger shape, as torch.Tensor.expand";
   let description = [{
+    ```mlir
+    %y = graph.expand %x : tensor<1x8xf32> -> tensor<4x8xf32>
+    ```
+
     Constraints:
     - C1: aligned at the last axis, each operand size is 1 or the result's size,
       and the result's rank is no smaller.
@@ -240,6 +284,10 @@ def Graph_ExpandOp : Graph_Op<"expand", [Pure, SameOperandsAndResultElementType]
 def Graph_SliceOp : Graph_Op<"slice", [Pure, SameOperandsAndResultElementType]> {
   let summary = "elements offset + i * stride along each axis";
   let description = [{
+    ```mlir
+    %y = graph.slice %x offsets [1, 0] strides [2, 1] : tensor<4x8xf32> -> tensor<2x8xf32>
+    ```
+
     Constraints:
     - C1: one offset and one stride for each axis; strides are positive.
     - C2: the result has the operand's rank and reads within its bounds.

@@ -12,22 +12,30 @@ def DecomposePass : Pass<"deplo-decompose", "::mlir::func::FuncOp"> {
     Every named operator of a function is replaced by primitives. Each computes
     in f32 for f16 and bf16 operands and rounds once, to its result's type: the
     conversions are operations of the maps' regions, so that what is rounded
-    where can be read from the IR.
+    where can be read from the IR. Before:
 
     ```mlir
-    %y = graph.silu %x : tensor<4x8xbf16>
+    func.func @main(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+      %y = graph.silu %x : tensor<4x8xbf16>
+      return %y : tensor<4x8xbf16>
+    }
     ```
-    becomes
+
+    After:
+
     ```mlir
-    %y = graph.map (%a = %x : tensor<4x8xbf16>) -> tensor<4x8xbf16> {
-      %x32 = arith.extf %a : bf16 to f32
-      %n = arith.negf %x32 : f32
-      %e = math.exp %n : f32
-      %one = arith.constant 1.000000e+00 : f32
-      %d = arith.addf %e, %one : f32
-      %q = arith.divf %x32, %d : f32
-      %r = arith.truncf %q : f32 to bf16
-      graph.yield %r : bf16
+    func.func @main(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+      %y = graph.map (%a = %x : tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+        %wide = arith.extf %a : bf16 to f32
+        %neg = arith.negf %wide : f32
+        %exp = math.exp %neg : f32
+        %one = arith.constant 1.000000e+00 : f32
+        %sum = arith.addf %exp, %one : f32
+        %quotient = arith.divf %wide, %sum : f32
+        %narrow = arith.truncf %quotient : f32 to bf16
+        graph.yield %narrow : bf16
+      }
+      return %y : tensor<4x8xbf16>
     }
     ```
 
@@ -42,24 +50,32 @@ def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {
   let summary = "primitives become groups, one kernel each";
   let description = [{
     Merges consumers with what they read into `graph.fused`, where that is legal
-    and the cost model says that it pays.
+    and the cost model says that it pays. Before:
 
     ```mlir
-    %e = graph.map (%a = %x : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
-      %0 = math.exp %a : f32
-      graph.yield %0 : f32
-    }
-    %s = graph.reduce add %e axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
-    ```
-    becomes
-    ```mlir
-    %s = graph.fused @reduce_add_2048 (%p = %x : tensor<32x2048xf32>) -> (tensor<32xf32>) {
-      %e = graph.map (%a = %p : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
+    func.func @main(%x: tensor<32x2048xf32>) -> tensor<32xf32> {
+      %e = graph.map (%a = %x : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
         %0 = math.exp %a : f32
         graph.yield %0 : f32
       }
-      %r = graph.reduce add %e axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
-      graph.yield %r : tensor<32xf32>
+      %s = graph.reduce add %e axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+      return %s : tensor<32xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%x: tensor<32x2048xf32>) -> tensor<32xf32> {
+      %s = graph.fused @reduce_add_2048 (%p = %x : tensor<32x2048xf32>) -> (tensor<32xf32>) {
+        %e = graph.map (%a = %p : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
+          %0 = math.exp %a : f32
+          graph.yield %0 : f32
+        }
+        %r = graph.reduce add %e axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+        graph.yield %r : tensor<32xf32>
+      }
+      return %s : tensor<32xf32>
     }
     ```
 
