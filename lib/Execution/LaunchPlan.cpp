@@ -6,6 +6,7 @@
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
@@ -157,27 +158,6 @@ private:
 
 } // namespace
 
-/// The strides of a tensor that callers lay out as `type`, if packages can say
-/// them. Those of an empty tensor are free; these are what PyTorch gives.
-static std::optional<SmallVector<int64_t>> getTensorStrides(MemRefType type) {
-  SmallVector<int64_t> strides;
-  if (type.getNumElements() == 0) {
-    strides.resize(type.getRank());
-    int64_t stride = 1;
-    for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-      strides[dim] = stride;
-      stride *= std::max<int64_t>(type.getDimSize(dim), 1);
-    }
-    return strides;
-  }
-  int64_t offset;
-  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0 ||
-      llvm::any_of(strides,
-                   [](int64_t s) { return ShapedType::isDynamic(s) || s < 0; }))
-    return std::nullopt;
-  return strides;
-}
-
 FailureOr<TensorInfo> PlanExtractor::describe(unsigned number,
                                               StringRef fallback) {
   auto type = dyn_cast<MemRefType>(function.getArgumentTypes()[number]);
@@ -191,8 +171,17 @@ FailureOr<TensorInfo> PlanExtractor::describe(unsigned number,
   StringRef dtype = getDtype(type.getElementType());
   if (dtype.empty())
     return fail("has elements that packages have no name for");
-  std::optional<SmallVector<int64_t>> strides = getTensorStrides(type);
-  if (!strides)
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  bool isStrided = true;
+  // MLIR gives no strides for an identity layout with an empty dimension.
+  if (type.getLayout().isIdentity())
+    strides = computeSuffixProduct(type.getShape());
+  else
+    isStrided = succeeded(type.getStridesAndOffset(strides, offset));
+  if (!isStrided || offset != 0 ||
+      llvm::any_of(strides,
+                   [](int64_t s) { return ShapedType::isDynamic(s) || s < 0; }))
     return fail(
         "is not laid out by static, non-negative strides from offset 0");
   TensorInfo tensor;
@@ -200,7 +189,7 @@ FailureOr<TensorInfo> PlanExtractor::describe(unsigned number,
   tensor.name = name ? name.str() : (fallback + Twine(number)).str();
   tensor.dtype = dtype.str();
   tensor.shape.assign(type.getShape().begin(), type.getShape().end());
-  tensor.strides.assign(strides->begin(), strides->end());
+  tensor.strides.assign(strides.begin(), strides.end());
   tensor.alignment = std::max(alignment, *runtime::dtypeBytes(tensor.dtype));
   return tensor;
 }

@@ -129,6 +129,7 @@ set_up_build() {
   if [[ -t 1 ]]; then
     ninja -C "$build" "$@"
   else
-    ninja -C "$build" --quiet "$@"
+    # CMake's chatter, where it runs again, is left out.
+    ninja -C "$build" --quiet "$@" | sed '/^-- /d'
   fi || die "the build failed"
 }

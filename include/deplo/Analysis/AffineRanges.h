@@ -51,21 +51,24 @@ std::optional<LinearForm> getLinearForm(mlir::AffineExpr expr,
 bool dividesDimsOnly(mlir::AffineExpr expr);
 
 /// Position in memory: the sum of the results of `map` times `strides`.
-mlir::AffineExpr linearize(mlir::AffineMap map, llvm::ArrayRef<int64_t> strides);
+mlir::AffineExpr linearize(mlir::AffineMap map,
+                           llvm::ArrayRef<int64_t> strides);
 
 /// Strides of a row-major array.
 llvm::SmallVector<int64_t> getRowMajorStrides(llvm::ArrayRef<int64_t> shape);
 
-/// The coordinates in a row-major array of `shape` of the element at `position`.
-mlir::AffineMap delinearize(mlir::AffineExpr position, llvm::ArrayRef<int64_t> shape,
-                            unsigned numDims);
+/// The coordinates in a row-major array of `shape` of the element at
+/// `position`.
+mlir::AffineMap delinearize(mlir::AffineExpr position,
+                            llvm::ArrayRef<int64_t> shape, unsigned numDims);
 
 mlir::AffineExpr getExpr(const LinearForm &form, mlir::MLIRContext *context);
 
-/// The position, in a row-major array of `shape`, that `map` goes to, if that is
-/// linear where the coordinates need not be: then `map` is a reshape. None if it
-/// is not, or not seen to be.
-std::optional<LinearForm> getFlatForm(mlir::AffineMap map, llvm::ArrayRef<int64_t> shape,
+/// The position, in a row-major array of `shape`, that `map` goes to, if that
+/// is linear where the coordinates need not be: then `map` is a reshape. None
+/// if it is not, or not seen to be.
+std::optional<LinearForm> getFlatForm(mlir::AffineMap map,
+                                      llvm::ArrayRef<int64_t> shape,
                                       llvm::ArrayRef<int64_t> extents);
 
 } // namespace deplo

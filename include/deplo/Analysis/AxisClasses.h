@@ -5,8 +5,8 @@
 //
 // Each value has its own axes at first. Where one is computed from another,
 // their axes are unified. A reshape makes one axis correspond to several: then
-// it is split, and its parts take part on their own. What is left are leaves, one
-// loop each. Steps can be taken back, so that a caller can try.
+// it is split, and its parts take part on their own. What is left are leaves,
+// one loop each. Steps can be taken back, so that a caller can try.
 
 #ifndef DEPLO_ANALYSIS_AXISCLASSES_H
 #define DEPLO_ANALYSIS_AXISCLASSES_H
@@ -36,11 +36,11 @@ public:
 
   /// The leaves of the digit (axis / stride) mod extent, after splitting what
   /// straddles its ends; none if sizes do not divide.
-  std::optional<llvm::SmallVector<Axis>> getDigit(llvm::ArrayRef<Axis> axes, int64_t stride,
-                                                  int64_t extent);
+  std::optional<llvm::SmallVector<Axis>>
+  getDigit(llvm::ArrayRef<Axis> axes, int64_t stride, int64_t extent);
 
-  /// Makes two lists of axes, outermost first, run over the same leaves. Fails if
-  /// their sizes do not nest; the caller then rolls back.
+  /// Makes two lists of axes, outermost first, run over the same leaves. Fails
+  /// if their sizes do not nest; the caller then rolls back.
   bool unify(llvm::ArrayRef<Axis> lhs, llvm::ArrayRef<Axis> rhs);
 
   /// A point to come back to.

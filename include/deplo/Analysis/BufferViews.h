@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Accesses of loops to a buffer as boxes: every coordinate is a constant plus a
-// multiple of one loop variable, and no variable is in two coordinates. Where the
-// buffer's own shape does not allow that, another shape of the same memory may.
+// multiple of one loop variable, and no variable is in two coordinates. Where
+// the buffer's own shape does not allow that, another shape of the same memory
+// may.
 
 #ifndef DEPLO_ANALYSIS_BUFFERVIEWS_H
 #define DEPLO_ANALYSIS_BUFFERVIEWS_H
@@ -44,8 +45,8 @@ struct LoopNest {
   llvm::ArrayRef<llvm::SmallVector<unsigned>> loops;
 };
 
-/// The shape in which an access is a box: dimensions of the buffer are merged in
-/// runs, then the merged dimensions are divided.
+/// The shape in which an access is a box: dimensions of the buffer are merged
+/// in runs, then the merged dimensions are divided.
 struct BufferView {
   using Runs = llvm::SmallVector<llvm::SmallVector<int64_t, 2>>;
   /// Dimensions of the buffer that make up each merged dimension.
@@ -63,11 +64,11 @@ private:
   static bool hasRun(const Runs &runs);
 };
 
-/// The view in which the access at `coordinates`, in the variables of `nest`, to
-/// a buffer of `shape` and `strides` is a box; none if there is none.
-std::optional<BufferView> getBoxView(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
-                                     llvm::ArrayRef<LinearCoordinate> coordinates,
-                                     const LoopNest &nest);
+/// The view in which the access at `coordinates`, in the variables of `nest`,
+/// to a buffer of `shape` and `strides` is a box; none if there is none.
+std::optional<BufferView>
+getBoxView(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
+           llvm::ArrayRef<LinearCoordinate> coordinates, const LoopNest &nest);
 
 } // namespace deplo
 

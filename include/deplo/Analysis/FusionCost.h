@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel costs before it is scheduled: enough to tell whether two of them
-// are better off as one.
+// What a kernel costs before it is scheduled: enough to tell whether two of
+// them are better off as one.
 
 #ifndef DEPLO_ANALYSIS_FUSIONCOST_H
 #define DEPLO_ANALYSIS_FUSIONCOST_H
@@ -47,8 +47,8 @@ double getOperationCost(llvm::StringRef operation);
 double estimateSeconds(const KernelCost &kernel, const MachineModel &machine);
 
 /// Whether one kernel is no slower than two.
-bool pays(const KernelCost &fused, const KernelCost &producer, const KernelCost &consumer,
-          const MachineModel &machine);
+bool pays(const KernelCost &fused, const KernelCost &producer,
+          const KernelCost &consumer, const MachineModel &machine);
 
 } // namespace deplo
 

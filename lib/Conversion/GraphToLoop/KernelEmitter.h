@@ -14,11 +14,13 @@ namespace deplo::graph {
 /// Writes the loop.kernel of one graph.fused.
 class KernelEmitter {
 public:
-  KernelEmitter(mlir::OpBuilder &builder, mlir::Location loc, const KernelLoops &loops)
+  KernelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
+                const KernelLoops &loops)
       : loops(loops), builder(builder), loc(loc) {}
 
   /// The kernel; `argumentOf` gives the argument of each access.
-  loop::KernelOp emit(llvm::StringRef name, llvm::ArrayRef<mlir::Type> argumentTypes,
+  loop::KernelOp emit(llvm::StringRef name,
+                      llvm::ArrayRef<mlir::Type> argumentTypes,
                       llvm::ArrayRef<unsigned> argumentOf);
 
 private:
@@ -32,7 +34,8 @@ private:
   /// Where values are available: the body of the parallel loops, or a nest of
   /// loops inside of it.
   struct Scope {
-    Scope(Scope *parent, mlir::OpBuilder builder) : parent(parent), builder(builder) {}
+    Scope(Scope *parent, mlir::OpBuilder builder)
+        : parent(parent), builder(builder) {}
 
     Scope *parent;
     mlir::OpBuilder builder;
@@ -44,11 +47,13 @@ private:
   void emitParallelValues(Scope &scope);
   void emitOutputs(Scope &scope);
   mlir::Value emitReduce(const KernelLoops::Item &item, Scope &scope);
-  mlir::Value emitReduceLoops(const KernelLoops::Item &item, size_t depth, Scope &scope);
+  mlir::Value emitReduceLoops(const KernelLoops::Item &item, size_t depth,
+                              Scope &scope);
   /// Emits in `scope` what `item` reads and is not available there.
   void emitReads(llvm::ArrayRef<unsigned> wanted, Scope &scope);
   void emitItem(unsigned index, Scope &scope);
-  mlir::Value emitRead(const KernelLoops::Item &item, unsigned read, Scope &scope);
+  mlir::Value emitRead(const KernelLoops::Item &item, unsigned read,
+                       Scope &scope);
   mlir::Value emitMap(MapOp map, mlir::ValueRange operands, Scope &scope);
   mlir::Value emitLoad(unsigned access, mlir::Location readLoc, Scope &scope);
   void emitStore(const KernelLoops::Output &output, Scope &scope);
@@ -57,8 +62,8 @@ private:
   mlir::Value lookup(unsigned item, const Scope &scope) const;
   mlir::Value getInductionVar(unsigned loop, const Scope &scope) const;
   /// The coordinates of an access, as a map of induction variables.
-  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> getCoordinates(unsigned access,
-                                                                            const Scope &scope);
+  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>>
+  getCoordinates(unsigned access, const Scope &scope);
 
   const KernelLoops &loops;
   mlir::OpBuilder &builder;

@@ -42,7 +42,8 @@ public:
 
   /// Finds the loops of `fused`, the buffers of whose operands and results are
   /// memrefs. Fails, with an error, where primitives can't share loops.
-  static llvm::FailureOr<KernelLoops> get(FusedOp fused, mlir::ValueRange inputBuffers,
+  static llvm::FailureOr<KernelLoops> get(FusedOp fused,
+                                          mlir::ValueRange inputBuffers,
                                           mlir::ValueRange outputBuffers);
 
   int64_t getExtent(unsigned loop) const { return extents[loop]; }
@@ -69,7 +70,8 @@ private:
   void assignLoops();
 
   unsigned getNumber(AxisClasses::Axis leaf);
-  llvm::SmallVector<unsigned> getNumbers(llvm::ArrayRef<AxisClasses::Axis> axes);
+  llvm::SmallVector<unsigned>
+  getNumbers(llvm::ArrayRef<AxisClasses::Axis> axes);
 
   IterationSpace space;
   /// Leaves, numbered from 0, and their extents.

@@ -31,8 +31,8 @@ template <typename BinaryOp> static LogicalResult verifyBinary(BinaryOp op) {
   RankedTensorType lhs = op.getLhs().getType(), rhs = op.getRhs().getType();
   SmallVector<int64_t> shape;
   bool isFixed = lhs.hasStaticShape() && rhs.hasStaticShape();
-  if (!isFixed || !OpTrait::util::getBroadcastedShape(
-                      lhs.getShape(), rhs.getShape(), shape))
+  if (!isFixed || !OpTrait::util::getBroadcastedShape(lhs.getShape(),
+                                                      rhs.getShape(), shape))
     return success();
   return verifyShape(op, op.getType(), shape);
 }

@@ -4,6 +4,7 @@
 #include "deplo/Dialect/Graph/IR/Shape.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -37,6 +38,34 @@ LogicalResult verifyShape(Operation *op, RankedTensorType type,
       shape, [&](int64_t size) { diagnostic << describeSize(size); },
       [&] { diagnostic << ", "; });
   return diagnostic << "]";
+}
+
+static bool isCountable(RankedTensorType type) {
+  constexpr int64_t maxElementBytes = 8;
+  int64_t bytes = maxElementBytes;
+  for (int64_t size : type.getShape())
+    if (size != 0 && llvm::MulOverflow(bytes, size, bytes))
+      return false;
+  return true;
+}
+
+LogicalResult verifyFixedSizes(Operation *op, StringRef pass) {
+  auto verify = [&](Type type) -> LogicalResult {
+    auto tensor = cast<RankedTensorType>(type);
+    if (!tensor.hasStaticShape())
+      return op->emitOpError() << "has the symbolic size of " << type << ", "
+                               << pass << " needs fixed sizes";
+    if (!isCountable(tensor))
+      return op->emitOpError()
+             << "has " << type << ", more bytes than 64 bits count";
+    return success();
+  };
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (failed(verify(type)))
+        return failure();
+  return success();
 }
 
 SmallVector<int64_t> getReducedShape(ArrayRef<int64_t> shape,

@@ -14,6 +14,7 @@
 
 #include "deplo/Dialect/Graph/Transforms/Decompose.h"
 #include "DecomposePatterns.h"
+#include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -86,20 +87,10 @@ static bool isNamed(Operation *op) {
          !isa<MapOp, ReduceOp, IndexMapOp, ConstantOp, FusedOp, YieldOp>(op);
 }
 
-static LogicalResult verifyFixedSizes(Operation *op) {
-  for (Type type :
-       llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
-                                llvm::to_vector(op->getResultTypes())))
-    if (!cast<RankedTensorType>(type).hasStaticShape())
-      return op->emitOpError() << "has the symbolic size of " << type
-                               << ", deplo-decompose needs fixed sizes";
-  return success();
-}
-
 LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   if (!isNamed(op))
     return success();
-  if (failed(verifyFixedSizes(op)))
+  if (failed(verifyFixedSizes(op, DEBUG_TYPE)))
     return failure();
   rewriter.setInsertionPoint(op);
   StringRef name = op->getName().stripDialect();

@@ -13,7 +13,8 @@ namespace deplo::graph {
 
 mlir::Value decomposePointwise(PrimitiveBuilder &builder, mlir::Operation *op);
 mlir::Value decomposeReduction(PrimitiveBuilder &builder, mlir::Operation *op);
-mlir::Value decomposeNormalization(PrimitiveBuilder &builder, mlir::Operation *op);
+mlir::Value decomposeNormalization(PrimitiveBuilder &builder,
+                                   mlir::Operation *op);
 mlir::Value decomposeView(PrimitiveBuilder &builder, mlir::Operation *op);
 
 } // namespace deplo::graph

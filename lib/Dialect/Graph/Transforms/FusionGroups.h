@@ -28,11 +28,13 @@ llvm::SmallVector<int64_t> getMemoryStrides(mlir::Value tensor);
 /// widening conversions are duplicated for each reader, and every result of the
 /// function becomes the result of a primitive of its own. Fails, with an error,
 /// on operations that are not primitives and on reads that no copy helps.
-llvm::LogicalResult makeReadable(mlir::RewriterBase &rewriter, mlir::func::FuncOp function);
+llvm::LogicalResult makeReadable(mlir::RewriterBase &rewriter,
+                                 mlir::func::FuncOp function);
 
 class FusionGroups {
 public:
-  FusionGroups(mlir::func::FuncOp function, const MachineModel &machine, FusionPolicy policy);
+  FusionGroups(mlir::func::FuncOp function, const MachineModel &machine,
+               FusionPolicy policy);
 
   /// Merges groups as far as it is legal and pays.
   void fuse();
@@ -86,11 +88,13 @@ private:
   std::optional<std::string> unifyReads(unsigned producer, unsigned consumer);
   std::optional<std::string> checkBoundary(const Group &merged);
   std::optional<std::string> checkMember(const Primitive &primitive);
-  Group getMerged(unsigned producer, unsigned consumer, double recomputation) const;
+  Group getMerged(unsigned producer, unsigned consumer,
+                  double recomputation) const;
   double getRecomputation(unsigned producer, unsigned consumer) const;
   bool isBetween(unsigned producer, unsigned consumer) const;
   KernelCost getCost(const Group &group) const;
-  double getEvaluations(const Primitive &primitive, llvm::ArrayRef<Axis> kept) const;
+  double getEvaluations(const Primitive &primitive,
+                        llvm::ArrayRef<Axis> kept) const;
   std::string compare(const KernelCost &fused, const KernelCost &producer,
                       const KernelCost &consumer) const;
   std::string describe(unsigned primitive) const;

@@ -49,23 +49,30 @@ Operation *FusionGroups::getDominant(const Group &group) const {
   return primitives[dominant].op;
 }
 
-/// rms_norm_2048: the operator of the dominant reduction and how many elements
-/// it reduces. silu_mul_5632: up to three operators of a chain of maps and the
-/// size of the innermost axis.
-static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops) {
+/// The operators that `ops` come from, joined; `many` for more than three,
+/// empty for none.
+static std::string joinSources(ArrayRef<Operation *> ops, StringRef many) {
   constexpr size_t maxOperators = 3;
-  std::string name = getNameOf(dominant);
-  if (!isa<ReduceOp>(dominant)) {
-    llvm::SetVector<StringRef> sources;
-    for (Operation *op : ops)
-      if (StringRef source = getSourceName(op->getLoc());
-          !source.empty() && source != "copy")
-        sources.insert(source);
-    if (sources.size() > maxOperators)
-      name = "pointwise";
-    else if (!sources.empty())
-      name = llvm::join(sources, "_");
-  }
+  llvm::SetVector<StringRef> sources;
+  for (Operation *op : ops)
+    if (StringRef source = getSourceName(op->getLoc());
+        !source.empty() && source != "copy")
+      sources.insert(source);
+  return sources.size() > maxOperators ? many.str() : llvm::join(sources, "_");
+}
+
+/// rms_norm_2048: the operators of the reductions and how many elements the
+/// last of them reduces. silu_mul_5632: the operators of a chain of maps and
+/// the size of the innermost axis.
+static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops) {
+  SmallVector<Operation *> named(ops);
+  bool isReduction = isa<ReduceOp>(dominant);
+  if (isReduction)
+    llvm::erase_if(named, [](Operation *op) { return !isa<ReduceOp>(op); });
+  std::string name =
+      joinSources(named, isReduction ? "reductions" : "pointwise");
+  if (name.empty())
+    name = getNameOf(dominant);
   if (auto reduce = dyn_cast<ReduceOp>(dominant)) {
     int64_t count = 1;
     for (int64_t axis : reduce.getAxes())

@@ -5,6 +5,7 @@
 
 #include "FusionGroups.h"
 #include "deplo/Analysis/AffineRanges.h"
+#include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/Graph/Transforms/Decompose.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -133,14 +134,14 @@ LogicalResult Preparation::checkOperations() {
         "has control flow, deplo-fuse-vertical needs a single block");
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (isa<MapOp, ReduceOp, IndexMapOp, FusedOp>(op)) {
-      for (Type type :
-           llvm::concat<const Type>(llvm::to_vector(op.getOperandTypes()),
-                                    llvm::to_vector(op.getResultTypes())))
-        if (auto tensor = cast<RankedTensorType>(type);
-            !tensor.hasStaticShape() || tensor.getNumElements() == 0)
-          return op.emitOpError()
-                 << "computes with " << tensor
-                 << ", a kernel needs fixed sizes other than 0";
+      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
+        return failure();
+      for (ValueRange values :
+           {ValueRange(op.getOperands()), ValueRange(op.getResults())})
+        for (Type type : values.getTypes())
+          if (cast<RankedTensorType>(type).getNumElements() == 0)
+            return op.emitOpError() << "computes with " << type
+                                    << ", a kernel needs at least one element";
       continue;
     }
     if (isa<ConstantOp>(op))

@@ -177,7 +177,8 @@ IterationSpace::getResultCoordinates(const Primitive &primitive) {
   for (Axis axis : primitive.getResultAxes()) {
     LinearCoordinate &coordinate = coordinates.emplace_back();
     int64_t factor = 1;
-    for (Axis leaf : llvm::reverse(classes.getLeaves(axis))) {
+    SmallVector<Axis> leaves = classes.getLeaves(axis);
+    for (Axis leaf : llvm::reverse(leaves)) {
       coordinate.add(leaf, factor);
       factor *= classes.getExtent(leaf);
     }

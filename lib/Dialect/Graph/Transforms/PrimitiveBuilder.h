@@ -49,10 +49,10 @@ public:
   mlir::Type getF32() { return builder.getF32Type(); }
 
   /// One element of the result from one of each operand, operands of lower
-  /// rank or size 1 being broadcast to `shape`. The formula sees f32; the result
-  /// is rounded to `elementType`.
-  mlir::Value map(llvm::ArrayRef<int64_t> shape, mlir::Type elementType, mlir::ValueRange operands,
-                  Formula formula);
+  /// rank or size 1 being broadcast to `shape`. The formula sees f32; the
+  /// result is rounded to `elementType`.
+  mlir::Value map(llvm::ArrayRef<int64_t> shape, mlir::Type elementType,
+                  mlir::ValueRange operands, Formula formula);
 
   /// As above, of f32 elements, in the shape of the first operand.
   mlir::Value map(mlir::ValueRange operands, Formula formula);
@@ -63,7 +63,8 @@ public:
   /// `value` in `elementType`, rounded.
   mlir::Value convert(mlir::Value value, mlir::Type elementType);
 
-  mlir::Value reduce(Monoid kind, mlir::Value value, llvm::ArrayRef<int64_t> axes);
+  mlir::Value reduce(Monoid kind, mlir::Value value,
+                     llvm::ArrayRef<int64_t> axes);
 
   /// Puts axes of size 1 back where `axes` were reduced.
   mlir::Value keepDims(mlir::Value value, llvm::ArrayRef<int64_t> axes);
@@ -73,7 +74,8 @@ public:
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
 
   /// A tensor of `shape` that reads `value` through `map`.
-  mlir::Value indexMap(mlir::Value value, llvm::ArrayRef<int64_t> shape, mlir::AffineMap map);
+  mlir::Value indexMap(mlir::Value value, llvm::ArrayRef<int64_t> shape,
+                       mlir::AffineMap map);
 
 private:
   mlir::OpBuilder &builder;

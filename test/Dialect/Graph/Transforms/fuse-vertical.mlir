@@ -390,3 +390,43 @@ func.func @names(%x: tensor<4xf32>) -> tensor<4xf32> {
   } loc(fused<"mul">["a.py":2:1])
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+// Four operators are too many for a name.
+// CHECK-LABEL: func.func @many_names
+// CHECK:         graph.fused @pointwise_4
+func.func @many_names(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = graph.map (%a = %x : tensor<4xf32>) -> tensor<4xf32> {
+    %4 = math.sqrt %a : f32
+    graph.yield %4 : f32
+  } loc(fused<"sqrt">["a.py":1:1])
+  %1 = graph.map (%a = %0 : tensor<4xf32>) -> tensor<4xf32> {
+    %4 = math.exp %a : f32
+    graph.yield %4 : f32
+  } loc(fused<"exp">["a.py":2:1])
+  %2 = graph.map (%a = %1 : tensor<4xf32>) -> tensor<4xf32> {
+    %4 = math.log %a : f32
+    graph.yield %4 : f32
+  } loc(fused<"log">["a.py":3:1])
+  %3 = graph.map (%a = %2 : tensor<4xf32>) -> tensor<4xf32> {
+    %4 = math.sin %a : f32
+    graph.yield %4 : f32
+  } loc(fused<"sin">["a.py":4:1])
+  return %3 : tensor<4xf32>
+}
+
+// -----
+
+// A kernel with reductions of two operators is called after both.
+// CHECK-LABEL: func.func @two_reductions
+// CHECK:         graph.fused @rms_norm_softmax_8
+func.func @two_reductions(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %e = graph.map (%a = %x : tensor<4x8xf32>) -> tensor<4x8xf32> {
+    %4 = math.exp %a : f32
+    graph.yield %4 : f32
+  }
+  %0 = graph.reduce add %e axes [1] : tensor<4x8xf32> -> tensor<4xf32> loc(fused<"rms_norm">["a.py":1:1])
+  %1 = graph.reduce max %e axes [1] : tensor<4x8xf32> -> tensor<4xf32> loc(fused<"softmax">["a.py":2:1])
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}

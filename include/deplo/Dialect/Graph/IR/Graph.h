@@ -29,10 +29,12 @@
 namespace deplo::graph {
 
 /// The map of a read through `outer`, into a tensor of `outerShape`, of a read
-/// through `inner`, into one of `innerShape`, from one of `sourceShape`; null if
-/// it would divide sums of coordinates and is not a reshape either.
-mlir::AffineMap composeReads(mlir::AffineMap outer, llvm::ArrayRef<int64_t> outerShape,
-                             mlir::AffineMap inner, llvm::ArrayRef<int64_t> innerShape,
+/// through `inner`, into one of `innerShape`, from one of `sourceShape`; null
+/// if it would divide sums of coordinates and is not a reshape either.
+mlir::AffineMap composeReads(mlir::AffineMap outer,
+                             llvm::ArrayRef<int64_t> outerShape,
+                             mlir::AffineMap inner,
+                             llvm::ArrayRef<int64_t> innerShape,
                              llvm::ArrayRef<int64_t> sourceShape);
 
 } // namespace deplo::graph

@@ -17,15 +17,22 @@ namespace deplo::graph {
 std::string describeSize(int64_t size);
 
 /// The axes are strictly increasing and within `rank`.
-llvm::LogicalResult verifyAxes(mlir::Operation *op, llvm::ArrayRef<int64_t> axes, int64_t rank);
+llvm::LogicalResult verifyAxes(mlir::Operation *op,
+                               llvm::ArrayRef<int64_t> axes, int64_t rank);
 
 /// `type` has `shape`; symbolic sizes only match each other.
-llvm::LogicalResult verifyShape(mlir::Operation *op, mlir::RankedTensorType type,
+llvm::LogicalResult verifyShape(mlir::Operation *op,
+                                mlir::RankedTensorType type,
                                 llvm::ArrayRef<int64_t> shape);
+
+/// Every tensor that `op` reads or writes has fixed sizes, and fewer bytes than
+/// can be counted; if not, an error in the name of `pass`.
+llvm::LogicalResult verifyFixedSizes(mlir::Operation *op, llvm::StringRef pass);
 
 /// `shape` with `axes` removed, or of size 1 for `keepdims`.
 llvm::SmallVector<int64_t> getReducedShape(llvm::ArrayRef<int64_t> shape,
-                                           llvm::ArrayRef<int64_t> axes, bool keepdims);
+                                           llvm::ArrayRef<int64_t> axes,
+                                           bool keepdims);
 
 } // namespace deplo::graph
 

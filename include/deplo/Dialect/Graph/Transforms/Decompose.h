@@ -17,7 +17,8 @@ namespace deplo::graph {
 /// Replaces the named operator `op` by primitives; leaves primitives and
 /// operations of other dialects alone. Fails, with an error, on symbolic sizes
 /// only.
-llvm::LogicalResult decompose(mlir::RewriterBase &rewriter, mlir::Operation *op);
+llvm::LogicalResult decompose(mlir::RewriterBase &rewriter,
+                              mlir::Operation *op);
 
 /// `loc`, remembering that what is there came from the operator `name`.
 mlir::Location getSourceLoc(mlir::Location loc, llvm::StringRef name);

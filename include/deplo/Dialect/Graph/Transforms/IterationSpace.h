@@ -20,8 +20,8 @@ struct Read {
   mlir::AffineMap map;
 };
 
-/// What `value` reads, through all the index maps that lead to it; none if their
-/// composition would divide sums of coordinates.
+/// What `value` reads, through all the index maps that lead to it; none if
+/// their composition would divide sums of coordinates.
 std::optional<Read> traceRead(mlir::Value value);
 
 /// A map or a reduction, or a copy of a view (no operation), in its loops.
@@ -54,20 +54,24 @@ public:
   /// traceRead can follow.
   Primitive getPrimitive(mlir::Operation *op, AxisClasses::Owner owner);
   /// A copy of `read` with `shape`.
-  Primitive getCopy(Read read, llvm::ArrayRef<int64_t> shape, AxisClasses::Owner owner);
+  Primitive getCopy(Read read, llvm::ArrayRef<int64_t> shape,
+                    AxisClasses::Owner owner);
 
   /// Makes `reader` run in the loops of what it reads. Fails if that needs
   /// another order of elements within a loop, or a part of it only.
-  bool unify(const Primitive &reader, mlir::AffineMap map, const Primitive &source);
+  bool unify(const Primitive &reader, mlir::AffineMap map,
+             const Primitive &source);
 
-  /// The coordinates of a read of a buffer of `shape` and `strides`; none if they
-  /// are not linear in any loops. May split axes.
-  std::optional<Coordinates> getCoordinates(const Primitive &reader, mlir::AffineMap map,
+  /// The coordinates of a read of a buffer of `shape` and `strides`; none if
+  /// they are not linear in any loops. May split axes.
+  std::optional<Coordinates> getCoordinates(const Primitive &reader,
+                                            mlir::AffineMap map,
                                             llvm::ArrayRef<int64_t> shape,
                                             llvm::ArrayRef<int64_t> strides);
 
   /// Coordinates of the elements of `primitive`'s result.
-  llvm::SmallVector<LinearCoordinate> getResultCoordinates(const Primitive &primitive);
+  llvm::SmallVector<LinearCoordinate>
+  getResultCoordinates(const Primitive &primitive);
 
   /// Whether the loops of `primitive` are all different.
   bool hasDistinctLoops(const Primitive &primitive) const;
@@ -75,15 +79,19 @@ public:
   AxisClasses classes;
 
 private:
-  std::optional<LinearCoordinate> getCoordinate(const Primitive &reader, mlir::AffineExpr expr);
+  std::optional<LinearCoordinate> getCoordinate(const Primitive &reader,
+                                                mlir::AffineExpr expr);
 };
 
 /// The view in which a read at `coordinates` is a box.
-std::optional<BufferView> getBoxView(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
-                                     const Coordinates &coordinates, const LoopNest &nest);
+std::optional<BufferView> getBoxView(llvm::ArrayRef<int64_t> shape,
+                                     llvm::ArrayRef<int64_t> strides,
+                                     const Coordinates &coordinates,
+                                     const LoopNest &nest);
 
 /// As above, with a loop for each leaf of `classes` that is read.
-bool isBoxInLeaves(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
+bool isBoxInLeaves(llvm::ArrayRef<int64_t> shape,
+                   llvm::ArrayRef<int64_t> strides,
                    const Coordinates &coordinates, const AxisClasses &classes);
 
 } // namespace deplo::graph
