@@ -134,7 +134,8 @@ class Executable:
         self.kernels: list[dict[str, Any]] = info["kernels"]
         self.inputs = [Buffer.parse(fields) for fields in self.manifest["inputs"]]
         self.outputs = [Buffer.parse(fields) for fields in self.manifest["outputs"]]
-        self._array = ctypes.c_void_p * (len(self.inputs) + len(self.outputs))
+        self._count = len(self.inputs) + len(self.outputs)
+        self._array = ctypes.c_void_p * self._count
         self._run = self._library.deploExecutableRun
 
     def run(self, pointers: Sequence[int], stream: int = 0) -> None:
@@ -143,7 +144,12 @@ class Executable:
         Raises:
             Error: their number or alignment is wrong, or the launch failed.
         """
-        if self._run(self._handle, self._array(*pointers), len(pointers), stream):
+        if len(pointers) != self._count:
+            raise Error(
+                f"the package takes {self._count} buffers ({len(self.inputs)} inputs, "
+                f"{len(self.outputs)} outputs), not {len(pointers)}"
+            )
+        if self._run(self._handle, self._array(*pointers), self._count, stream):
             raise _last_error()
 
     def __del__(self) -> None:

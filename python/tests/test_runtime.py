@@ -9,6 +9,7 @@ import pytest
 
 import deplo
 from deplo import library, runtime
+from deplo.compilation import Options, compile_ir
 
 
 @pytest.fixture(autouse=True)
@@ -100,3 +101,11 @@ def test_host_describes_itself(compiler):
 def test_package_for_another_device_is_refused(compiler):
     with pytest.raises(deplo.Error, match="cuda"):
         runtime.Executable(package(HEADER), "host")
+
+
+def test_wrong_number_of_buffers(compiler):
+    text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { %0 = graph.neg %x : tensor<4xf32>"
+    text += " return %0 : tensor<4xf32> }"
+    package = compile_ir(text, Options(device="host")).package
+    with pytest.raises(deplo.Error, match=r"takes 2 buffers \(1 inputs, 1 outputs\), not 1"):
+        runtime.Executable(package, "host").run([0])
