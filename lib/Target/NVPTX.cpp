@@ -6,6 +6,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
@@ -81,6 +82,18 @@ createTargetMachine(gpu::GPUModuleOp module) {
       llvm::CodeGenOptLevel::Aggressive));
 }
 
+/// Square roots are LLVM's own, which are correctly rounded (sqrt.rn): that of
+/// libdevice is approximate unless its front end asks for precision.
+static void useRoundedSquareRoots(llvm::Module &module) {
+  llvm::Function *approximate = module.getFunction("__nv_sqrtf");
+  if (!approximate)
+    return;
+  llvm::Function *rounded = llvm::Intrinsic::getOrInsertDeclaration(
+      &module, llvm::Intrinsic::sqrt, {approximate->getReturnType()});
+  approximate->replaceAllUsesWith(rounded);
+  approximate->eraseFromParent();
+}
+
 /// Links the functions of libdevice that `module` calls.
 static LogicalResult linkLibdevice(gpu::GPUModuleOp op, llvm::Module &module) {
   const llvm::Function *unresolved = nullptr;
@@ -146,6 +159,7 @@ std::unique_ptr<llvm::Module> translateToLLVMIR(gpu::GPUModuleOp op,
   }
   module->setTargetTriple(machine.getTargetTriple());
   module->setDataLayout(machine.createDataLayout());
+  useRoundedSquareRoots(*module);
   if (failed(linkLibdevice(op, *module)))
     return nullptr;
   optimize(*module, machine);
