@@ -27,11 +27,7 @@ StringRef getObject(gpu::BinaryOp binary, gpu::CompilationTarget format) {
 }
 
 FailureOr<std::string> disassemble(gpu::BinaryOp binary) {
-  std::optional<std::string> tool = findInToolkit("bin/nvdisasm");
-  if (!tool)
-    if (llvm::ErrorOr<std::string> onPath =
-            llvm::sys::findProgramByName("nvdisasm"))
-      tool = *onPath;
+  std::optional<std::string> tool = findTool("nvdisasm");
   if (!tool)
     return binary.emitError(
         "nvdisasm was not found; install the CUDA toolkit or set CUDA_HOME");

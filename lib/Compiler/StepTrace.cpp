@@ -11,7 +11,6 @@
 #include "mlir/Pass/Pass.h"
 
 #include <chrono>
-#include <map>
 
 using namespace mlir;
 
@@ -27,19 +26,13 @@ static std::string print(Operation *op) {
   return text;
 }
 
-/// Text of an operation before and after a step, by operation, in the order of
-/// first appearance.
-using Texts = std::vector<std::pair<std::string, std::string>>;
-
 struct StepInstrumentation : PassInstrumentation {
   explicit StepInstrumentation(StepTrace &trace) : trace(trace) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
     start = std::chrono::steady_clock::now();
     std::string name = getStepName(pass->getArgument());
-    if (name.empty() || trace.find(pass->getArgument()))
-      ;
-    else
+    if (!name.empty() && !trace.find(pass->getArgument()))
       trace.steps.push_back({name, pass->getArgument().str(), {}, {}, {}, 0});
     if (!name.empty() && trace.withIR)
       before = print(op);

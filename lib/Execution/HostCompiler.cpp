@@ -6,6 +6,7 @@
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Execution/LaunchPlan.h"
+#include "deplo/Target/Optimize.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -16,7 +17,6 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
@@ -81,21 +81,6 @@ static std::unique_ptr<llvm::TargetMachine> createHostMachine(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 // LLVM IR
 //===----------------------------------------------------------------------===//
-
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder passes(&machine);
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(callGraph);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, callGraph, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
-}
 
 /// The nested module that deplo-loop-to-llvm made.
 static ModuleOp findKernels(ModuleOp module) {

@@ -3,6 +3,8 @@
 
 #include "deplo/Target/NVPTX.h"
 
+#include "deplo/Target/Optimize.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -11,11 +13,11 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
@@ -41,6 +43,13 @@ std::optional<std::string> findInToolkit(StringRef relativePath) {
       return path.str().str();
   }
   return std::nullopt;
+}
+
+std::optional<std::string> findTool(StringRef name) {
+  if (std::optional<std::string> path = findInToolkit(("bin/" + name).str()))
+    return path;
+  llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name);
+  return path ? std::optional(*path) : std::nullopt;
 }
 
 /// The oldest PTX version that knows the chip and everything that deplo emits
@@ -131,21 +140,6 @@ static LogicalResult linkLibdevice(gpu::GPUModuleOp op, llvm::Module &module) {
   if (failedToLink)
     return op.emitError() << "cannot link " << *path;
   return success();
-}
-
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder passes(&machine);
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(callGraph);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, callGraph, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
 }
 
 std::unique_ptr<llvm::Module> translateToLLVMIR(gpu::GPUModuleOp op,

@@ -22,13 +22,6 @@ namespace deplo {
 
 namespace {
 
-std::optional<std::string> findPtxas() {
-  if (std::optional<std::string> path = findInToolkit("bin/ptxas"))
-    return path;
-  llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName("ptxas");
-  return path ? std::optional(*path) : std::nullopt;
-}
-
 /// What ptxas -v says of one kernel.
 struct Resources {
   int64_t registers = 0, spillBytes = 0, staticSharedBytes = 0;
@@ -81,7 +74,7 @@ struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
     if (!target || object.getFormat() != gpu::CompilationTarget::Assembly)
       return binary.emitError(
           "binary's first object is not PTX; run deplo-kernel-to-ptx first");
-    std::optional<std::string> ptxas = findPtxas();
+    std::optional<std::string> ptxas = findTool("ptxas");
     if (!ptxas)
       return binary.emitError("ptxas was not found; install the CUDA toolkit, "
                               "set CUDA_HOME, or stop at PTX");

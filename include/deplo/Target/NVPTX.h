@@ -26,6 +26,10 @@ namespace deplo {
 /// toolkit, and /usr/local/cuda.
 std::optional<std::string> findInToolkit(llvm::StringRef relativePath);
 
+/// A program of the CUDA toolkit, such as "ptxas": in the toolkit, else on the
+/// path.
+std::optional<std::string> findTool(llvm::StringRef name);
+
 /// LLVM's NVPTX backend for the chip of `module`'s target. Emits an error and
 /// returns null for a module without target or a chip that LLVM doesn't know.
 std::unique_ptr<llvm::TargetMachine>
