@@ -53,9 +53,11 @@ LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
     return success();
   };
   for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!isa<MapOp, ReduceOp>(op))
+    if (!isa<MapOp, ReduceOp, GatherOp>(op))
       continue;
-    for (Value operand : op.getOperands())
+    auto gather = dyn_cast<GatherOp>(op);
+    for (Value operand :
+         op.getOperands().drop_front(gather ? gather.getSources().size() : 0))
       if (!traceRead(operand))
         return op.emitOpError("can't be lowered by deplo-graph-to-loop: its "
                               "operand is reshaped in a way that is no view");
@@ -85,7 +87,8 @@ LogicalResult KernelLoops::shareLoops(FusedOp fused) {
     for (auto [read, source] :
          llvm::zip_equal(item.primitive.reads, item.sources))
       if (source &&
-          !space.unify(item.primitive, read.map, items[*source].primitive))
+          (read.isGathered ||
+           !space.unify(item.primitive, read.map, items[*source].primitive)))
         return emitError(fused, item.primitive)
                << "it reads what the kernel computes in another order, or a "
                   "part of it; run deplo-fuse-vertical";
@@ -179,6 +182,13 @@ LogicalResult KernelLoops::findParallel(FusedOp fused) {
   return success();
 }
 
+/// A buffer as it is.
+static BufferView getWholeView(Value buffer) {
+  BufferView view;
+  view.shape.assign(getShape(buffer).begin(), getShape(buffer).end());
+  return view;
+}
+
 LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
                                         ValueRange outputBuffers) {
   // Reads may split loops of each other: the second round finds them split.
@@ -190,6 +200,11 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
         if (!argument)
           continue;
         Value buffer = inputBuffers[argument.getArgNumber()];
+        if (read.isGathered) {
+          item.accesses[number] = accesses.size();
+          accesses.push_back({buffer, {}, getWholeView(buffer), true});
+          continue;
+        }
         auto coordinates = space.getCoordinates(
             item.primitive, read.map, getShape(buffer), getStrides(buffer));
         if (!coordinates)
@@ -198,7 +213,7 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
                  << " is not read along loops over a "
                     "box; run deplo-fuse-vertical";
         item.accesses[number] = accesses.size();
-        accesses.push_back({buffer, *coordinates, {}});
+        accesses.push_back({buffer, *coordinates, {}, false});
       }
   }
   for (auto [output, buffer] : llvm::zip_equal(outputs, outputBuffers)) {
@@ -206,7 +221,8 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
     accesses.push_back(
         {buffer,
          {space.getResultCoordinates(items[output.item].primitive)},
-         {}});
+         {},
+         false});
   }
   return success();
 }
@@ -232,6 +248,10 @@ SmallVector<unsigned> KernelLoops::getNumbers(ArrayRef<Axis> axes) {
 bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
   std::vector<BufferView> views;
   for (const BufferAccess &access : accesses) {
+    if (access.isGathered) {
+      views.push_back(access.view);
+      continue;
+    }
     auto view = getBoxView(getShape(access.buffer), getStrides(access.buffer),
                            access.coordinates, LoopNest{leafExtents, loops});
     if (!view)

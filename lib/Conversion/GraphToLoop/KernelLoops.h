@@ -15,6 +15,8 @@ struct BufferAccess {
   mlir::Value buffer;
   Coordinates coordinates;
   BufferView view;
+  /// Read by a graph.gather, at coordinates that are its own affair.
+  bool isGathered = false;
 };
 
 class KernelLoops {

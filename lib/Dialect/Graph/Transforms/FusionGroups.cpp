@@ -29,7 +29,7 @@ static int64_t getBytes(Value value) {
 static int64_t getBytesRead(const Primitive &reader, const Read &read) {
   int64_t elements = 1;
   for (auto [dim, extent] : llvm::enumerate(reader.shape))
-    if (read.map.isFunctionOfDim(dim))
+    if (read.map.isFunctionOfDim(dim) || read.map.getNumSymbols() != 0)
       elements *= extent;
   auto type = cast<RankedTensorType>(read.source.getType());
   return getBytes(type.getElementType(),
@@ -55,7 +55,7 @@ FusionGroups::FusionGroups(func::FuncOp function, const MachineModel &machine,
                            FusionPolicy policy)
     : function(function), machine(machine), policy(policy) {
   for (Operation &op : function.getBody().front()) {
-    if (isa<MapOp, ReduceOp>(op))
+    if (isa<MapOp, ReduceOp, GatherOp>(op))
       addPrimitive(&op);
     else if (auto fused = dyn_cast<FusedOp>(op))
       addFused(fused);
@@ -82,10 +82,11 @@ void FusionGroups::addPrimitive(Operation *op) {
       getOperationsPerElement(op) * getEvaluations(primitive, primitive.axes);
   for (const Read &read : primitive.reads) {
     // Splits its axes as far as the read needs.
-    space.getCoordinates(
-        primitive, read.map,
-        cast<RankedTensorType>(read.source.getType()).getShape(),
-        getMemoryStrides(read.source));
+    if (!read.isGathered)
+      space.getCoordinates(
+          primitive, read.map,
+          cast<RankedTensorType>(read.source.getType()).getShape(),
+          getMemoryStrides(read.source));
     if (read.source.getDefiningOp<ConstantOp>())
       continue;
     int64_t &bytes = group.inputs[read.source];
@@ -242,7 +243,9 @@ std::optional<std::string> FusionGroups::unifyReads(unsigned producer,
   const Group &into = groups[findGroup(consumer)];
   auto unify = [&](unsigned source, Use use) -> bool {
     const Primitive &reader = primitives[use.reader];
-    return space.unify(reader, reader.reads[use.read].map, primitives[source]);
+    const Read &read = reader.reads[use.read];
+    return !read.isGathered &&
+           space.unify(reader, read.map, primitives[source]);
   };
   auto fail = [&](unsigned source, unsigned reader) {
     return describe(reader) + " reads " + describe(source) +
@@ -392,6 +395,8 @@ FusionGroups::checkMember(const Primitive &primitive) {
   if (!space.hasDistinctLoops(primitive))
     return "a kernel can't read a diagonal of what it computes";
   for (const Read &read : primitive.reads) {
+    if (read.isGathered)
+      continue;
     ArrayRef<int64_t> shape =
         cast<RankedTensorType>(read.source.getType()).getShape();
     SmallVector<int64_t> strides = getMemoryStrides(read.source);
