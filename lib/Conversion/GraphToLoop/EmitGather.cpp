@@ -78,7 +78,10 @@ Value KernelEmitter::emitGather(const KernelLoops::Item &item, Scope &scope) {
   SmallVector<int64_t> extents;
   SmallVector<AffineExpr> dims, symbols;
   llvm::SmallDenseMap<unsigned, AffineExpr> dimOf;
-  for (const LinearCoordinate &coordinate : item.coordinates) {
+  for (unsigned axis = 0; axis < item.primitive.axes.size(); ++axis) {
+    LinearCoordinate coordinate;
+    if (axis < item.coordinates.size())
+      coordinate = item.coordinates[axis];
     AffineExpr expr = builder.getAffineConstantExpr(coordinate.constant);
     for (auto [loop, factor] : coordinate.terms) {
       AffineExpr &dim = dimOf[loop];

@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/IntEqClasses.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 
@@ -202,7 +203,7 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
         Value buffer = inputBuffers[argument.getArgNumber()];
         if (read.isGathered) {
           item.accesses[number] = accesses.size();
-          accesses.push_back({buffer, {}, getWholeView(buffer), true});
+          accesses.push_back({buffer, {}, getWholeView(buffer), false, true});
           continue;
         }
         auto coordinates = space.getCoordinates(
@@ -213,7 +214,8 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
                  << " is not read along loops over a "
                     "box; run deplo-fuse-vertical";
         item.accesses[number] = accesses.size();
-        accesses.push_back({buffer, *coordinates, {}, false});
+        bool isBool = getElementTypeOrSelf(argument).isInteger(1);
+        accesses.push_back({buffer, *coordinates, {}, isBool, false});
       }
   }
   for (auto [output, buffer] : llvm::zip_equal(outputs, outputBuffers)) {
@@ -222,6 +224,7 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
         {buffer,
          {space.getResultCoordinates(items[output.item].primitive)},
          {},
+         false,
          false});
   }
   return success();
@@ -245,6 +248,75 @@ SmallVector<unsigned> KernelLoops::getNumbers(ArrayRef<Axis> axes) {
   return list;
 }
 
+/// The axes whose coordinates `primitive` uses as numbers.
+static llvm::SmallBitVector getNumberedAxes(const Primitive &primitive) {
+  llvm::SmallBitVector axes(primitive.axes.size());
+  if (auto map = dyn_cast_or_null<MapOp>(primitive.op))
+    for (IndexOp index : map.getBody()->getOps<IndexOp>())
+      axes.set(index.getAxis());
+  auto gather = dyn_cast_or_null<GatherOp>(primitive.op);
+  if (!gather)
+    return axes;
+  for (unsigned axis = 0; axis < axes.size(); ++axis)
+    for (unsigned k = 0; k < gather.getSources().size(); ++k)
+      if (primitive.reads[k].map.isFunctionOfDim(axis) ||
+          gather.getGuard(k).isFunctionOfDim(axis))
+        axes.set(axis);
+  return axes;
+}
+
+void KernelLoops::findCoordinates() {
+  for (Item &item : items) {
+    llvm::SmallBitVector axes = getNumberedAxes(item.primitive);
+    if (axes.none())
+      continue;
+    item.leafCoordinates.resize(item.primitive.axes.size());
+    auto all = space.getResultCoordinates(item.primitive);
+    for (unsigned axis : axes.set_bits()) {
+      LinearCoordinate coordinate = all[axis];
+      for (auto &term : coordinate.terms)
+        term.first = getNumber(term.first);
+      item.leafCoordinates[axis] = coordinate;
+    }
+  }
+}
+
+/// `coordinate`, in leaves, in loops; none if a loop does not count through its
+/// leaves as the coordinate does.
+static std::optional<LinearCoordinate>
+getInLoops(const LinearCoordinate &coordinate, const LoopNest &nest) {
+  LinearCoordinate result;
+  result.constant = coordinate.constant;
+  for (auto [loop, leaves] : llvm::enumerate(nest.loops)) {
+    int64_t factor = coordinate.getFactor(leaves.back());
+    int64_t expected = factor;
+    for (unsigned leaf : llvm::reverse(leaves)) {
+      if (coordinate.getFactor(leaf) != expected)
+        return std::nullopt;
+      expected *= nest.extents[leaf];
+    }
+    if (factor != 0)
+      result.add(loop, factor);
+  }
+  return result;
+}
+
+bool KernelLoops::updateCoordinates(ArrayRef<SmallVector<unsigned>> loops) {
+  SmallVector<SmallVector<LinearCoordinate>> updated;
+  for (const Item &item : items) {
+    SmallVector<LinearCoordinate> &ofItem = updated.emplace_back();
+    for (const LinearCoordinate &coordinate : item.leafCoordinates) {
+      auto inLoops = getInLoops(coordinate, LoopNest{leafExtents, loops});
+      if (!inLoops)
+        return false;
+      ofItem.push_back(*inLoops);
+    }
+  }
+  for (auto [item, ofItem] : llvm::zip_equal(items, updated))
+    item.coordinates = std::move(ofItem);
+  return true;
+}
+
 bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
   std::vector<BufferView> views;
   for (const BufferAccess &access : accesses) {
@@ -258,6 +330,8 @@ bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
       return false;
     views.push_back(std::move(*view));
   }
+  if (!updateCoordinates(loops))
+    return false;
   for (auto [access, view] : llvm::zip_equal(accesses, views))
     access.view = std::move(view);
   return true;
@@ -355,6 +429,7 @@ FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,
     for (LinearCoordinate &coordinate : access.coordinates.values)
       for (auto &term : coordinate.terms)
         term.first = kernel.getNumber(term.first);
+  kernel.findCoordinates();
   for (unsigned leaf = 0; leaf < kernel.leafExtents.size(); ++leaf)
     kernel.nest.push_back({leaf});
   if (!kernel.updateViews(kernel.nest))

@@ -359,6 +359,28 @@ def Graph_MapOp : Graph_Op<"map", [Pure, IsolatedFromAbove, SingleBlockImplicitT
   }];
 }
 
+def Graph_IndexOp : Graph_Op<"index", [Pure, HasParent<"MapOp">]> {
+  let summary = "a coordinate of the element that a map computes, as a number";
+  let description = [{
+    Coordinates count from 0 along `axis` of the result. A map without operands
+    that yields one is an iota.
+
+    ```mlir
+    %r = graph.map () -> tensor<8xi64> {
+      %i = graph.index 0 : i64
+      graph.yield %i : i64
+    }
+    ```
+
+    Constraints:
+    - C1: `axis` is an axis of the enclosing map's result.
+  }];
+  let arguments = (ins I64Attr:$axis);
+  let results = (outs AnyTypeOf<[I32, I64]>:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Graph_ReduceOp : Graph_Op<"reduce", [Pure,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a monoid folded over axes";
