@@ -15,6 +15,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "cuda: of streams and graphs; runs with --device cuda only")
+    config.addinivalue_line("markers", "wheel: of the wheel, which is built and installed first")
 
 
 def pytest_collection_modifyitems(config, items):
