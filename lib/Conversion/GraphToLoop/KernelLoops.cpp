@@ -4,7 +4,6 @@
 #include "KernelLoops.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
@@ -96,52 +95,21 @@ LogicalResult KernelLoops::shareLoops(FusedOp fused) {
   return success();
 }
 
-/// Makes two primitives of the same shape, neither of which reads the other,
-/// run in the same loops.
-bool KernelLoops::tryJoin(const Primitive &part, const Primitive &other) {
-  if (part.shape != other.shape)
-    return false;
-  size_t checkpoint = space.classes.getCheckpoint();
-  bool isJoined = space.classes.unify(part.axes, other.axes) &&
-                  llvm::all_of(items, [&](const Item &item) {
-                    return space.hasDistinctLoops(item.primitive);
-                  });
-  if (!isJoined)
-    space.classes.rollBack(checkpoint);
-  return isJoined;
-}
-
-/// Simplification may leave a kernel in parts that have only arguments in
-/// common, such as two maps of what was a map and now is an argument. They
-/// share loops where they read one argument alike, or have results of one
-/// shape.
+/// Siblings, and what simplification left in parts that have only arguments in
+/// common, such as two maps of what was a map and now is an argument.
 void KernelLoops::joinParts() {
+  SmallVector<const Primitive *> primitives;
+  SmallVector<unsigned> results;
   llvm::IntEqClasses parts(items.size());
-  for (auto [index, item] : llvm::enumerate(items))
+  for (auto [index, item] : llvm::enumerate(items)) {
+    primitives.push_back(&item.primitive);
     for (std::optional<unsigned> source : item.sources)
       if (source)
         parts.join(index, *source);
-  auto join = [&](unsigned a, unsigned b) {
-    if (parts.findLeader(a) != parts.findLeader(b) &&
-        tryJoin(items[a].primitive, items[b].primitive))
-      parts.join(a, b);
-  };
-  llvm::DenseMap<std::pair<Value, AffineMap>, SmallVector<unsigned, 1>> readers;
-  for (unsigned index = 0; index < items.size(); ++index)
-    for (const Read &read : items[index].primitive.reads) {
-      SmallVector<unsigned, 1> &others = readers[{read.source, read.map}];
-      for (unsigned other : others)
-        join(index, other);
-      auto isInPart = [&](unsigned other) {
-        return parts.findLeader(index) == parts.findLeader(other);
-      };
-      if (llvm::none_of(others, isInPart))
-        others.push_back(index);
-    }
+  }
   for (const Output &output : outputs)
-    if (!items[output.item].primitive.isReduction() &&
-        !items[outputs.back().item].primitive.isReduction())
-      join(output.item, outputs.back().item);
+    results.push_back(output.item);
+  space.joinParts(primitives, results, parts);
 }
 
 /// The parallel loops: those that reductions keep, or all loops of the result.

@@ -66,7 +66,6 @@ private:
                                mlir::ValueRange outputBuffers);
   llvm::LogicalResult shareLoops(FusedOp fused);
   void joinParts();
-  bool tryJoin(const Primitive &part, const Primitive &other);
   llvm::LogicalResult findParallel(FusedOp fused);
   llvm::LogicalResult findAccesses(FusedOp fused, mlir::ValueRange inputBuffers,
                                    mlir::ValueRange outputBuffers);
