@@ -11,7 +11,15 @@ from torch.fx.node import map_arg
 
 from deplo.errors import Error
 
-from . import pointwise, reductions, views  # noqa: F401  (they fill the table)
+from . import (  # noqa: F401  (they fill the table)
+    elementwise,
+    losses,
+    normalization,
+    pointwise,
+    random,
+    reductions,
+    views,
+)
 from .builder import GraphBuilder, Value
 from .dtypes import SUPPORTED, dtype_name
 from .locations import location_of
