@@ -11,7 +11,19 @@ from torch.fx.node import map_arg
 
 from deplo.errors import Error
 
-from . import indexing, pointwise, reductions, views  # noqa: F401  (they fill the table)
+from . import (  # noqa: F401  (they fill the table)
+    elementwise,
+    indexing,
+    losses,
+    normalization,
+    pointwise,
+    pooling,
+    random,
+    reductions,
+    scatters,
+    sorting,
+    views,
+)
 from .builder import GraphBuilder, Value
 from .dtypes import SUPPORTED, dtype_name
 from .locations import location_of

@@ -131,7 +131,8 @@ ParseResult MapOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parseInputs(parser, result, /*areScalars=*/true, arguments) ||
       parser.parseArrowTypeList(result.types) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
-      parser.parseRegion(*result.addRegion(), arguments))
+      parser.parseRegion(*result.addRegion(), arguments,
+                         /*enableNameShadowing=*/true))
     return failure();
   return success();
 }
@@ -575,7 +576,8 @@ ParseResult FusedOp::parse(OpAsmParser &parser, OperationState &result) {
     if (parser.parseTypeList(result.types) || parser.parseRParen())
       return failure();
   return failure(parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
-                 parser.parseRegion(*result.addRegion(), arguments));
+                 parser.parseRegion(*result.addRegion(), arguments,
+                                    /*enableNameShadowing=*/true));
 }
 
 void FusedOp::print(OpAsmPrinter &printer) {
