@@ -132,6 +132,26 @@ def test_views(device):
     close(run(function(body, "2x3xf32", x="4x8xf32"), x, device=device), want)
 
 
+def test_lower_triangle(device):
+    body = """
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<9x13xf32>
+      %0 = linalg.generic {
+          indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+          iterator_types = ["parallel", "parallel"]}
+          ins(%x : tensor<9x13xf32>) outs(%e : tensor<9x13xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %i = linalg.index 0 : index
+        %j = linalg.index 1 : index
+        %below = arith.cmpi sge, %i, %j : index
+        %1 = arith.select %below, %a, %zero : f32
+        linalg.yield %1 : f32
+      } -> tensor<9x13xf32>
+      return %0 : tensor<9x13xf32>"""
+    x = torch.randn(9, 13)
+    close(run(function(body, "9x13xf32", x="9x13xf32"), x, device=device), x.double().tril())
+
+
 def test_bf16_reduces_in_f32(device):
     body = """
       %zero = arith.constant 0.0 : bf16

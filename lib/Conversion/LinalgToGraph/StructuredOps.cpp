@@ -192,13 +192,55 @@ LogicalResult StructuredOp::findSlice(Value scalar,
   }
   if (slice.contains(definition))
     return success();
-  if (failed(verifyScalarOp(definition)))
+  if (!isa<linalg::IndexOp>(definition) && failed(verifyScalarOp(definition)))
     return failure();
   for (Value operand : definition->getOperands())
     if (failed(findSlice(operand, slice, operands)))
       return failure();
   slice.insert(definition); // after what it needs
   return success();
+}
+
+/// Numbers of type index are i64 in graph.
+static Type getScalarType(Type type) {
+  return type.isIndex() ? IntegerType::get(type.getContext(), 64) : type;
+}
+
+static Value createConstant(OpBuilder &builder, Location loc, TypedAttr value) {
+  if (value.getType().isIndex())
+    value = builder.getI64IntegerAttr(cast<IntegerAttr>(value).getInt());
+  return arith::ConstantOp::create(builder, loc, value);
+}
+
+/// `value` as an integer of `type`.
+static Value resize(OpBuilder &builder, Location loc, Value value, Type type,
+                    bool isSigned) {
+  unsigned from = value.getType().getIntOrFloatBitWidth(),
+           to = type.getIntOrFloatBitWidth();
+  if (from > to)
+    return arith::TruncIOp::create(builder, loc, type, value);
+  if (from == to)
+    return value;
+  if (isSigned)
+    return arith::ExtSIOp::create(builder, loc, type, value);
+  return arith::ExtUIOp::create(builder, loc, type, value);
+}
+
+/// What `part` of a region of linalg is in the region of a graph.map.
+static Value translate(OpBuilder &builder, Operation *part,
+                       IRMapping &mapping) {
+  Location loc = part->getLoc();
+  Type type = getScalarType(part->getResult(0).getType());
+  if (auto index = dyn_cast<linalg::IndexOp>(part))
+    return graph::IndexOp::create(builder, loc, type, index.getDim());
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(part))
+    return resize(builder, loc, mapping.lookup(part->getOperand(0)), type,
+                  isa<arith::IndexCastOp>(part));
+  if (TypedAttr constant = getConstant(part->getResult(0)))
+    return createConstant(builder, loc, constant);
+  Operation *copy = builder.clone(*part, mapping);
+  copy->getResult(0).setType(type);
+  return copy->getResult(0);
 }
 
 /// The region's `scalar` at every point of the loops.
@@ -224,12 +266,11 @@ FailureOr<Value> StructuredOp::computeEverywhere(Value scalar) {
       Value source = value;
       if (auto argument = dyn_cast<BlockArgument>(value))
         source = op->getOperand(argument.getArgNumber());
-      mapping.map(value,
-                  arith::ConstantOp::create(inner, loc, getConstant(source)));
+      mapping.map(value, createConstant(inner, loc, getConstant(source)));
     };
     for (Operation *part : slice) {
       llvm::for_each(part->getOperands(), use);
-      inner.clone(*part, mapping);
+      mapping.map(part->getResult(0), translate(inner, part, mapping));
     }
     use(scalar);
     return mapping.lookup(scalar);

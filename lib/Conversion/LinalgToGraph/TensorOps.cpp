@@ -27,10 +27,10 @@ LogicalResult verifyScalarOp(Operation *op) {
   auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
   if (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
       llvm::all_of(op->getOperandTypes(), isScalar) &&
-      llvm::all_of(op->getResultTypes(), isScalar))
+      llvm::all_of(op->getResultTypes(), isScalar) && op->getNumResults() == 1)
     return success();
-  return op->emitOpError("is not arith or math on scalars, which is all that "
-                         "the region of graph.map holds");
+  return op->emitOpError("is not arith or math on scalars with one result, "
+                         "which is all that the region of graph.map holds");
 }
 
 static RankedTensorType getResultType(Operation *op) {

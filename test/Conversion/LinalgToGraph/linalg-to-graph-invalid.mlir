@@ -104,7 +104,7 @@ func.func @branch(%x: tensor<8xf32>) -> tensor<8xf32> {
   %zero = arith.constant 0.0 : f32
   %0 = linalg.map ins(%x : tensor<8xf32>) outs(%x : tensor<8xf32>) (%a: f32, %o: f32) {
     %c = arith.cmpf olt, %a, %zero : f32
-    // expected-error @below {{'scf.if' op is not arith or math on scalars, which is all that the region of graph.map holds}}
+    // expected-error @below {{'scf.if' op is not arith or math on scalars with one result, which is all that the region of graph.map holds}}
     %1 = scf.if %c -> f32 {
       scf.yield %zero : f32
     } else {

@@ -214,3 +214,28 @@ func.func @mixed(%x: tensor<8xf32>) -> tensor<8xf32> {
   %1 = math.tanh %0 : tensor<8xf32>
   return %1 : tensor<8xf32>
 }
+
+// -----
+
+// Coordinates are numbers, i64 in place of index.
+// CHECK-LABEL: func.func @coordinates
+// CHECK:         graph.map (%a = %{{.*}} : tensor<4x8xi32>) -> tensor<4x8xi32> {
+// CHECK-DAG:       %[[I:.*]] = graph.index 1 : i64
+// CHECK-DAG:       %[[C:.*]] = arith.constant 3 : i64
+// CHECK:           %[[N:.*]] = arith.muli %[[I]], %[[C]] : i64
+// CHECK-NEXT:      %[[W:.*]] = arith.trunci %[[N]] : i64 to i32
+// CHECK-NEXT:      arith.addi %a, %[[W]] : i32
+func.func @coordinates(%x: tensor<4x8xi32>) -> tensor<4x8xi32> {
+  %three = arith.constant 3 : index
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xi32>) outs(%x : tensor<4x8xi32>) {
+  ^bb0(%a: i32, %out: i32):
+    %1 = linalg.index 1 : index
+    %2 = arith.muli %1, %three : index
+    %3 = arith.index_cast %2 : index to i32
+    %4 = arith.addi %a, %3 : i32
+    linalg.yield %4 : i32
+  } -> tensor<4x8xi32>
+  return %0 : tensor<4x8xi32>
+}
