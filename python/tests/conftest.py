@@ -19,6 +19,7 @@ def pytest_configure(config):
     # Tests are of the compiler; those of the cache have a folder of their own.
     os.environ["DEPLO_CACHE"] = "off"
     config.addinivalue_line("markers", "cuda: of streams and graphs; runs with --device cuda only")
+    config.addinivalue_line("markers", "wheel: of the wheel, which is built and installed first")
 
 
 def pytest_collection_modifyitems(config, items):
