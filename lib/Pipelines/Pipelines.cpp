@@ -53,6 +53,7 @@ void buildLoopPipeline(OpPassManager &manager,
   addCleanup(manager);
   manager.addPass(loop::createCollapseLoopsPass());
   addCleanup(manager);
+  manager.addPass(loop::createMergeEqualKernelsPass());
   OpPassManager &kernel = manager.nest<loop::KernelOp>();
   kernel.addPass(loop::createFuseReductionsPass());
   kernel.addPass(loop::createFuseLoopsPass());
@@ -152,6 +153,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-fuse-horizontal", "g:fuse_horizontal"},
       {"deplo-graph-to-loop", "l:graph_to_loop"},
       {"deplo-collapse-loops", "l:collapse_loops"},
+      {"deplo-merge-equal-kernels", "l:merge_equal_kernels"},
       {"deplo-fuse-reductions", "l:fuse_reductions"},
       {"deplo-fuse-loops", "l:fuse_loops"},
       {"deplo-attach-target", "g:attach_target"},
