@@ -94,6 +94,11 @@ template <typename T> static json::Value orNull(const std::optional<T> &value) {
 }
 
 static json::Object toJson(const KernelReport &kernel) {
+  json::Array traffic;
+  for (const BufferReport &buffer : kernel.traffic)
+    traffic.push_back(json::Object{{"name", buffer.name},
+                                   {"bytes_read", buffer.bytesRead},
+                                   {"bytes_written", buffer.bytesWritten}});
   return json::Object{
       {"name", kernel.name},
       {"bytes_read", kernel.bytesRead},
@@ -104,6 +109,7 @@ static json::Object toJson(const KernelReport &kernel) {
       {"roofline_us", kernel.rooflineMicroseconds},
       {"schedule", kernel.schedule},
       {"schedule_reason", kernel.scheduleReason},
+      {"traffic", std::move(traffic)},
       {"grid", json::Array{orNull(kernel.blocks), 1, 1}},
       {"block", json::Array{orNull(kernel.threads), 1, 1}},
       {"shared_bytes", orNull(kernel.sharedBytes)},

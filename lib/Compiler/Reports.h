@@ -17,7 +17,7 @@ namespace deplo {
 /// One report for each loop.kernel: its bytes, operations and bound.
 void collectCosts(mlir::ModuleOp module, std::vector<KernelReport> &reports);
 
-/// The schedule of each tile.kernel.
+/// The schedule of each tile.kernel, and the bytes that its accesses move.
 void collectSchedules(mlir::ModuleOp module,
                       std::vector<KernelReport> &reports);
 

@@ -58,10 +58,15 @@ def _plain(value: Any) -> str:
 def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
     """Every fact about one kernel as (what, value), in the order of DESIGN."""
     read, written = kernel.get("bytes_read", 0), kernel.get("bytes_written", 0)
+    moved = [
+        f"{buffer['name']} {count(buffer['bytes_read'] + buffer['bytes_written'], 'B')}"
+        for buffer in kernel.get("traffic", [])
+    ]
     occupancy = kernel.get("occupancy")
     return [
         ("bytes read", count(read, "B")),
         ("bytes written", count(written, "B")),
+        ("moved by buffer", ", ".join(moved) or "-"),
         ("operations", count(kernel.get("flops"))),
         ("intensity", f"{kernel.get('intensity', 0.0):.3g} operations a byte"),
         ("bound by", _plain(kernel.get("bound"))),

@@ -10,6 +10,10 @@ KERNEL = {
     "name": "rms_norm_2048",
     "bytes_read": 270336,
     "bytes_written": 262144,
+    "traffic": [
+        {"name": "x", "bytes_read": 262144, "bytes_written": 0},
+        {"name": "y", "bytes_read": 0, "bytes_written": 262144},
+    ],
     "flops": 262208,
     "intensity": 0.4924,
     "bound": "memory",
@@ -36,6 +40,7 @@ def test_every_fact_is_there():
     assert "kernel rms_norm_2048" in text
     facts = rows(text)
     assert facts["bytes read"] == "270.3 kB"
+    assert facts["moved by buffer"] == "x 262.1 kB, y 262.1 kB"
     assert facts["operations"] == "262.2 k"
     assert facts["intensity"] == "0.492 operations a byte"
     assert facts["bound by"] == "memory"

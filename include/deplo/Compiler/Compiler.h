@@ -54,6 +54,12 @@ struct CompileOptions {
   std::string name = "main";
 };
 
+/// What the accesses of a scheduled kernel to one argument move.
+struct BufferReport {
+  std::string name;
+  int64_t bytesRead = 0, bytesWritten = 0;
+};
+
 /// What is known of one kernel. Numbers that the level reached doesn't tell are
 /// absent.
 struct KernelReport {
@@ -65,6 +71,8 @@ struct KernelReport {
   std::string bound;
   double rooflineMicroseconds = 0;
   std::string schedule, scheduleReason;
+  /// Empty where nothing is scheduled or an access can't be counted.
+  std::vector<BufferReport> traffic;
   std::optional<int64_t> blocks, threads, sharedBytes, registers, spillBytes,
       blocksPerMultiprocessor;
   std::optional<double> occupancy;
