@@ -80,6 +80,19 @@ void collectSchedules(ModuleOp module, std::vector<KernelReport> &reports) {
   }
 }
 
+std::vector<FusionDecision> collectFusion(ArrayRef<Step> steps) {
+  std::vector<FusionDecision> decisions;
+  for (const Step &step : steps) {
+    StringRef name = StringRef(step.name).split(':').second;
+    if (!name.starts_with("fuse_"))
+      continue;
+    for (const StepRemark &remark : step.remarks)
+      if (remark.kind == "passed" || remark.kind == "missed")
+        decisions.push_back({name.str(), remark.kind == "passed", remark.text});
+  }
+  return decisions;
+}
+
 void collectScheduleReasons(ArrayRef<Step> steps,
                             std::vector<KernelReport> &reports) {
   for (const Step &step : steps)

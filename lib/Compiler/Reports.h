@@ -21,6 +21,9 @@ void collectCosts(mlir::ModuleOp module, std::vector<KernelReport> &reports);
 void collectSchedules(mlir::ModuleOp module,
                       std::vector<KernelReport> &reports);
 
+/// What the fusion passes decided, from their remarks.
+std::vector<FusionDecision> collectFusion(llvm::ArrayRef<Step> steps);
+
 /// Why, from the remarks of select_schedule.
 void collectScheduleReasons(llvm::ArrayRef<Step> steps,
                             std::vector<KernelReport> &reports);

@@ -166,7 +166,8 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
                  << " is not read along loops over a "
                     "box; run deplo-fuse-vertical";
         item.accesses[number] = accesses.size();
-        accesses.push_back({buffer, *coordinates, {}});
+        bool isBool = getElementTypeOrSelf(argument).isInteger(1);
+        accesses.push_back({buffer, *coordinates, {}, isBool});
       }
   }
   for (auto [output, buffer] : llvm::zip_equal(outputs, outputBuffers)) {
@@ -197,6 +198,59 @@ SmallVector<unsigned> KernelLoops::getNumbers(ArrayRef<Axis> axes) {
   return list;
 }
 
+/// The coordinates of the elements of maps that use them as numbers.
+void KernelLoops::findCoordinates() {
+  for (Item &item : items) {
+    auto map = dyn_cast_or_null<MapOp>(item.primitive.op);
+    if (!map)
+      continue;
+    item.leafCoordinates.resize(item.primitive.axes.size());
+    auto all = space.getResultCoordinates(item.primitive);
+    for (IndexOp index : map.getBody()->getOps<IndexOp>()) {
+      LinearCoordinate coordinate = all[index.getAxis()];
+      for (auto &term : coordinate.terms)
+        term.first = getNumber(term.first);
+      item.leafCoordinates[index.getAxis()] = coordinate;
+    }
+  }
+}
+
+/// `coordinate`, in leaves, in loops; none if a loop does not count through its
+/// leaves as the coordinate does.
+static std::optional<LinearCoordinate>
+getInLoops(const LinearCoordinate &coordinate, const LoopNest &nest) {
+  LinearCoordinate result;
+  result.constant = coordinate.constant;
+  for (auto [loop, leaves] : llvm::enumerate(nest.loops)) {
+    int64_t factor = coordinate.getFactor(leaves.back());
+    int64_t expected = factor;
+    for (unsigned leaf : llvm::reverse(leaves)) {
+      if (coordinate.getFactor(leaf) != expected)
+        return std::nullopt;
+      expected *= nest.extents[leaf];
+    }
+    if (factor != 0)
+      result.add(loop, factor);
+  }
+  return result;
+}
+
+bool KernelLoops::updateCoordinates(ArrayRef<SmallVector<unsigned>> loops) {
+  SmallVector<SmallVector<LinearCoordinate>> updated;
+  for (const Item &item : items) {
+    SmallVector<LinearCoordinate> &ofItem = updated.emplace_back();
+    for (const LinearCoordinate &coordinate : item.leafCoordinates) {
+      auto inLoops = getInLoops(coordinate, LoopNest{leafExtents, loops});
+      if (!inLoops)
+        return false;
+      ofItem.push_back(*inLoops);
+    }
+  }
+  for (auto [item, ofItem] : llvm::zip_equal(items, updated))
+    item.coordinates = std::move(ofItem);
+  return true;
+}
+
 bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
   std::vector<BufferView> views;
   for (const BufferAccess &access : accesses) {
@@ -206,6 +260,8 @@ bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
       return false;
     views.push_back(std::move(*view));
   }
+  if (!updateCoordinates(loops))
+    return false;
   for (auto [access, view] : llvm::zip_equal(accesses, views))
     access.view = std::move(view);
   return true;
@@ -303,6 +359,7 @@ FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,
     for (LinearCoordinate &coordinate : access.coordinates.values)
       for (auto &term : coordinate.terms)
         term.first = kernel.getNumber(term.first);
+  kernel.findCoordinates();
   for (unsigned leaf = 0; leaf < kernel.leafExtents.size(); ++leaf)
     kernel.nest.push_back({leaf});
   if (!kernel.updateViews(kernel.nest))
