@@ -29,7 +29,7 @@ from deplo.compilation import Options, compile_ir, version
 text = sys.stdin.read()
 version()
 begin = time.perf_counter()
-compile_ir(text, Options(level="ptx", target=sys.argv[1]))
+compile_ir(text, Options(level="ptx", target=sys.argv[1], cache=False))
 print((time.perf_counter() - begin) * 1e3)
 """
 
@@ -42,7 +42,7 @@ def cold_ms(text: str, target: str) -> float:
 
 def warm_ms(text: str, target: str, rounds: int) -> tuple[float, dict[str, float]]:
     """The median time of a compilation, and the medians of its stages."""
-    options = Options(level="ptx", target=target)
+    options = Options(level="ptx", target=target, cache=False)
     compile_ir(text, options)
     totals, stages = [], {}
     for _ in range(rounds):

@@ -40,9 +40,12 @@ function(add_deplo_standalone name)
     OUTPUT_NAME ${A_OUTPUT}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/standalone
     LINK_DEPENDS "${A_EXPORTS};${archives}")
+  # Identical functions are folded: nothing here compares the addresses of
+  # functions that do the same. Packed relocations need glibc 2.36.
   target_link_options(${name} PRIVATE
     -fuse-ld=lld -static-libstdc++ -static-libgcc
-    LINKER:--version-script,${A_EXPORTS} LINKER:--gc-sections LINKER:-s LINKER:--no-undefined)
+    LINKER:--version-script,${A_EXPORTS} LINKER:--gc-sections LINKER:-s LINKER:--no-undefined
+    LINKER:-O2 LINKER:--icf=all LINKER:-z,pack-relative-relocs)
   target_link_libraries(${name} PRIVATE
     -Wl,--start-group ${archives} ${mlir} ${llvm} ${DEPLO_ZSTD_ARCHIVE} ${DEPLO_ZLIB_ARCHIVE} -Wl,--end-group
     Threads::Threads ${CMAKE_DL_LIBS} m)

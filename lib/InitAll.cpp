@@ -56,13 +56,17 @@ void registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerNVVMDialectTranslation(registry);
 }
 
-void registerAllPasses() {
+void registerPasses() {
   graph::registerDeploGraphPasses();
   loop::registerDeploLoopPasses();
   tile::registerDeploTilePasses();
   registerDeploConversionPasses();
   registerDeploTargetPasses();
   registerPipelines();
+}
+
+void registerAllPasses() {
+  registerPasses();
   mlir::registerTransformsPasses();
   // Those of MLIR's conversions that deplo's pipelines run.
   mlir::registerSCFToControlFlowPass();

@@ -19,6 +19,13 @@ llvm_config.add_tool_substitutions(
     ["deplo-opt", "deplo-reduce", "deplo-lsp-server"], [config.deplo_tools_dir]
 )
 
+# The plugin is loaded into MLIR's own mlir-opt, which no sanitizer is linked into.
+llvm_config.add_tool_substitutions(["mlir-opt"], [config.llvm_tools_dir])
+plugin = os.path.join(config.deplo_lib_dir, "DeploPlugin.so")
+config.substitutions.append(("%deplo_plugin", plugin))
+if os.path.exists(plugin) and not config.deplo_sanitizer:
+    config.available_features.add("plugin")
+
 # ptxas is part of the CUDA toolkit, which is optional.
 toolkits = [config.deplo_cuda_toolkit_root, "/usr/local/cuda"]
 toolkits += [os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")]

@@ -34,6 +34,11 @@ typedef struct DeploCompilation DeploCompilation;
  *   "alignment": bytes that every input pointer is aligned to, 16
  *   "ptxas":     false to leave the assembling of PTX to the driver
  *   "name":      the package's name
+ *   "cache":     false to compile anew. Otherwise a result is taken from memory
+ *                or disk if the same IR, apart from its locations, was compiled
+ *                with the same options by the same compiler. The folder is that
+ *                of the environment variable DEPLO_CACHE_DIR, else deplo in
+ *                XDG_CACHE_HOME or ~/.cache; DEPLO_CACHE=off goes without.
  *
  * Never returns NULL. To be destroyed with deploCompilationDestroy(). */
 DEPLO_C_EXPORT DeploCompilation *deploCompile(const char *ir, size_t size,
@@ -46,7 +51,8 @@ deploCompilationError(const DeploCompilation *compilation);
 
 /* A JSON object: "ir" (the text of the level), "steps" (each with "step",
  * "pass", "changed", "before", "after", "remarks" and "ms"), "kernels" (what is
- * known of each) and "timings_ms" by stage. */
+ * known of each), "timings_ms" by stage (none if nothing was compiled) and
+ * "warnings" (a sentence each). */
 DEPLO_C_EXPORT const char *
 deploCompilationReport(DeploCompilation *compilation);
 
@@ -56,6 +62,15 @@ DEPLO_C_EXPORT const void *
 deploCompilationPackage(const DeploCompilation *compilation, size_t *size);
 
 DEPLO_C_EXPORT void deploCompilationDestroy(DeploCompilation *compilation);
+
+/* The cache on disk, a JSON object: "directory" (null if the cache is off),
+ * "entries", "bytes", and "error" if the environment's settings can't be read.
+ * Lives until the thread's next call of it. */
+DEPLO_C_EXPORT const char *deploCacheInfo(void);
+
+/* Removes what the cache on disk holds. NULL if all went well, otherwise one
+ * sentence, which lives until the thread's next call of it. */
+DEPLO_C_EXPORT const char *deploCacheClear(void);
 
 /* Makes device "host", this machine's CPU, known to deploDeviceOpen(). May be
  * called more than once. */

@@ -16,7 +16,11 @@ namespace deplo {
 /// translations and interfaces.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
-/// The passes and pipelines of deplo, and MLIR's own clean-up passes.
+/// The passes and pipelines of deplo alone.
+void registerPasses();
+
+/// The passes and pipelines of deplo, and those of MLIR's that they use or that
+/// clean up.
 void registerAllPasses();
 
 } // namespace deplo

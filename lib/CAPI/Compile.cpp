@@ -3,7 +3,7 @@
 
 #include "deplo-c/Compile.h"
 
-#include "deplo/Compiler/Compiler.h"
+#include "deplo/Compiler/CompileCache.h"
 #include "deplo/Execution/HostDevice.h"
 #include "deplo/Target/TargetDescription.h"
 
@@ -22,7 +22,8 @@ struct DeploCompilation {
 };
 
 /// Reads the options; the error says which is wrong.
-static llvm::Expected<CompileOptions> parseOptions(llvm::StringRef text) {
+static llvm::Expected<CompileOptions> parseOptions(llvm::StringRef text,
+                                                   bool &useCache) {
   CompileOptions options;
   llvm::Expected<json::Value> value = json::parse(text);
   if (!value)
@@ -45,6 +46,7 @@ static llvm::Expected<CompileOptions> parseOptions(llvm::StringRef text) {
                             .Default(nullptr);
     bool *flag = llvm::StringSwitch<bool *>(name)
                      .Case("trace", &options.trace)
+                     .Case("cache", &useCache)
                      .Case("ptxas", &options.ptxas)
                      .Default(nullptr);
     if (text) {
@@ -89,28 +91,15 @@ static json::Object toJson(const Step &step) {
                       {"ms", step.milliseconds}};
 }
 
-template <typename T> static json::Value orNull(const std::optional<T> &value) {
-  return value ? json::Value(*value) : json::Value(nullptr);
-}
-
-static json::Object toJson(const KernelReport &kernel) {
-  return json::Object{
-      {"name", kernel.name},
-      {"bytes_read", kernel.bytesRead},
-      {"bytes_written", kernel.bytesWritten},
-      {"flops", kernel.flops},
-      {"intensity", kernel.intensity},
-      {"bound", kernel.bound},
-      {"roofline_us", kernel.rooflineMicroseconds},
-      {"schedule", kernel.schedule},
-      {"schedule_reason", kernel.scheduleReason},
-      {"grid", json::Array{orNull(kernel.blocks), 1, 1}},
-      {"block", json::Array{orNull(kernel.threads), 1, 1}},
-      {"shared_bytes", orNull(kernel.sharedBytes)},
-      {"registers", orNull(kernel.registers)},
-      {"spill_bytes", orNull(kernel.spillBytes)},
-      {"occupancy", orNull(kernel.occupancy)},
-      {"blocks_per_sm", orNull(kernel.blocksPerMultiprocessor)}};
+static json::Object describe(const KernelReport &kernel) {
+  json::Object object = toJson(kernel);
+  for (auto [name, axis] :
+       {std::pair("blocks", "grid"), {"threads", "block"}}) {
+    json::Value extent = std::move(object[name]);
+    object.erase(name);
+    object[axis] = json::Array{std::move(extent), 1, 1};
+  }
+  return object;
 }
 
 static std::string toText(json::Value value) {
@@ -122,14 +111,25 @@ static std::string toText(json::Value value) {
 DeploCompilation *deploCompile(const char *ir, size_t size,
                                const char *options) {
   auto compilation = std::make_unique<DeploCompilation>();
+  bool useCache = true;
   llvm::Expected<CompileOptions> parsed =
-      parseOptions(options ? options : "{}");
+      parseOptions(options ? options : "{}", useCache);
   if (!parsed) {
     compilation->error = llvm::toString(parsed.takeError());
     return compilation.release();
   }
+  std::shared_ptr<CompileCache> cache;
+  if (useCache) {
+    llvm::Expected<std::shared_ptr<CompileCache>> shared =
+        CompileCache::getShared();
+    if (!shared) {
+      compilation->error = llvm::toString(shared.takeError());
+      return compilation.release();
+    }
+    cache = std::move(*shared);
+  }
   llvm::Expected<CompileResult> result =
-      compile(llvm::StringRef(ir, size), *parsed);
+      compile(llvm::StringRef(ir, size), *parsed, cache.get());
   if (result)
     compilation->result = std::move(*result);
   else
@@ -148,7 +148,7 @@ const char *deploCompilationReport(DeploCompilation *compilation) {
     for (const Step &step : result.steps)
       steps.push_back(toJson(step));
     for (const KernelReport &kernel : result.kernels)
-      kernels.push_back(toJson(kernel));
+      kernels.push_back(describe(kernel));
     json::Object timings;
     for (const auto &[stage, milliseconds] : result.timings)
       timings[stage] = milliseconds;
@@ -156,7 +156,8 @@ const char *deploCompilationReport(DeploCompilation *compilation) {
         toText(json::Object{{"ir", result.ir},
                             {"steps", std::move(steps)},
                             {"kernels", std::move(kernels)},
-                            {"timings_ms", std::move(timings)}});
+                            {"timings_ms", std::move(timings)},
+                            {"warnings", json::Array(result.warnings)}});
   }
   return compilation->report.c_str();
 }
@@ -170,6 +171,41 @@ const void *deploCompilationPackage(const DeploCompilation *compilation,
 
 void deploCompilationDestroy(DeploCompilation *compilation) {
   delete compilation;
+}
+
+/// The cache on disk as the environment says; none if it is off.
+static std::optional<DiskCache> openDiskCache(std::string &error) {
+  llvm::Expected<std::optional<DiskCache>> disk = DiskCache::fromEnvironment();
+  if (disk)
+    return std::move(*disk);
+  error = llvm::toString(disk.takeError());
+  return std::nullopt;
+}
+
+const char *deploCacheInfo(void) {
+  static thread_local std::string text;
+  std::string error;
+  std::optional<DiskCache> disk = openDiskCache(error);
+  json::Object info{{"directory", nullptr}, {"entries", 0}, {"bytes", 0}};
+  if (disk) {
+    DiskCache::Usage usage = disk->getUsage();
+    info["directory"] = disk->getDirectory();
+    info["entries"] = usage.entries;
+    info["bytes"] = usage.bytes;
+  }
+  if (!error.empty())
+    info["error"] = error;
+  text = toText(std::move(info));
+  return text.c_str();
+}
+
+const char *deploCacheClear(void) {
+  static thread_local std::string error;
+  error.clear();
+  if (std::optional<DiskCache> disk = openDiskCache(error))
+    if (llvm::Error failed = disk->clear())
+      error = llvm::toString(std::move(failed));
+  return error.empty() ? nullptr : error.c_str();
 }
 
 void deploRegisterHostDevice(void) {

@@ -5,6 +5,7 @@
 
 #include "Reports.h"
 
+#include "deplo/Compiler/CompileCache.h"
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -63,7 +64,7 @@ public:
     trace.enableRemarks(context);
   }
 
-  llvm::Expected<CompileResult> run(StringRef ir);
+  llvm::Expected<CompileResult> run(StringRef ir, CompileCache *cache);
 
 private:
   static const DialectRegistry &getRegistry() {
@@ -115,7 +116,8 @@ std::string describe(Diagnostic &diagnostic) {
   return text;
 }
 
-llvm::Expected<CompileResult> Compilation::run(StringRef ir) {
+llvm::Expected<CompileResult> Compilation::run(StringRef ir,
+                                               CompileCache *cache) {
   std::string firstError;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
@@ -123,15 +125,22 @@ llvm::Expected<CompileResult> Compilation::run(StringRef ir) {
       firstError = describe(diagnostic);
     return success();
   });
-  LogicalResult status = failure();
-  if (succeeded(checkOptions()) && succeeded(parse(ir)))
-    status = lower();
-  if (failed(status))
+  auto makeError = [&] {
     return llvm::createStringError(firstError.empty()
                                        ? "compilation failed without a message"
                                        : firstError);
-  result.steps = trace.getSteps();
-  return std::move(result);
+  };
+  auto lowerAll = [&]() -> llvm::Expected<CompileResult> {
+    if (failed(lower()))
+      return makeError();
+    result.steps = trace.getSteps();
+    return std::move(result);
+  };
+  if (failed(checkOptions()) || failed(parse(ir)))
+    return makeError();
+  if (!cache || !isCacheable(options))
+    return lowerAll();
+  return cache->get(getCacheKey(*module, options), lowerAll);
 }
 
 LogicalResult Compilation::checkOptions() {
@@ -336,11 +345,11 @@ LogicalResult Compilation::emitText() {
 
 } // namespace
 
-llvm::Expected<CompileResult> compile(StringRef ir,
-                                      const CompileOptions &options) {
+llvm::Expected<CompileResult>
+compile(StringRef ir, const CompileOptions &options, CompileCache *cache) {
   static std::once_flag registered;
   std::call_once(registered, [] { registerAllPasses(); });
-  return Compilation(options).run(ir);
+  return Compilation(options).run(ir, cache);
 }
 
 } // namespace deplo

@@ -32,6 +32,9 @@ TypedAttr getIdentity(Monoid kind, Type type) {
   if (auto floatType = dyn_cast<FloatType>(type))
     return getFloatIdentity(kind, floatType);
   unsigned width = cast<IntegerType>(type).getWidth();
+  // Of bools, 0 is the least.
+  if (width == 1)
+    return IntegerAttr::get(type, kind == Monoid::Mul || kind == Monoid::Min);
   switch (kind) {
   case Monoid::Add:
     return IntegerAttr::get(type, 0);
@@ -45,10 +48,12 @@ TypedAttr getIdentity(Monoid kind, Type type) {
   llvm_unreachable("unknown monoid");
 }
 
-template <typename FloatOp, typename IntegerOp>
+template <typename FloatOp, typename IntegerOp, typename BoolOp = IntegerOp>
 static Value create(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
   if (isa<FloatType>(getElementTypeOrSelf(lhs.getType())))
     return FloatOp::create(builder, loc, lhs, rhs);
+  if (getElementTypeOrSelf(lhs.getType()).isInteger(1))
+    return BoolOp::create(builder, loc, lhs, rhs);
   return IntegerOp::create(builder, loc, lhs, rhs);
 }
 
@@ -60,9 +65,11 @@ Value combine(OpBuilder &builder, Location loc, Monoid kind, Value lhs,
   case Monoid::Mul:
     return create<arith::MulFOp, arith::MulIOp>(builder, loc, lhs, rhs);
   case Monoid::Max:
-    return create<arith::MaximumFOp, arith::MaxSIOp>(builder, loc, lhs, rhs);
+    return create<arith::MaximumFOp, arith::MaxSIOp, arith::OrIOp>(builder, loc,
+                                                                   lhs, rhs);
   case Monoid::Min:
-    return create<arith::MinimumFOp, arith::MinSIOp>(builder, loc, lhs, rhs);
+    return create<arith::MinimumFOp, arith::MinSIOp, arith::AndIOp>(
+        builder, loc, lhs, rhs);
   }
   llvm_unreachable("unknown monoid");
 }

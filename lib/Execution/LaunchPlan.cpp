@@ -168,7 +168,10 @@ FailureOr<TensorInfo> PlanExtractor::describe(unsigned number,
   };
   if (!type || !type.hasStaticShape())
     return fail("is not a memref of static shape, which a launch plan needs");
-  StringRef dtype = getDtype(type.getElementType());
+  auto named = function.getArgAttrOfType<StringAttr>(number, "loop.dtype");
+  StringRef dtype = named && type.getElementType().isInteger(8)
+                        ? named.getValue()
+                        : getDtype(type.getElementType());
   if (dtype.empty())
     return fail("has elements that packages have no name for");
   SmallVector<int64_t> strides;

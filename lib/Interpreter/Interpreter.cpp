@@ -399,6 +399,16 @@ LogicalResult Interpreter::runTile(Operation *op) {
             Numbers(splat.getType().getNumElements(), scalar);
         return success();
       })
+      .Case([&](tile::IotaOp iota) {
+        Type element = getElementTypeOrSelf(iota.getType());
+        Numbers result(getSize(getShape(iota.getType())));
+        for (auto [i, number] : llvm::enumerate(result)) {
+          number.integer = getIndex(iota.getStart()) + int64_t(i);
+          number = roundTo(number, element);
+        }
+        numbers[iota.getResult()] = std::move(result);
+        return success();
+      })
       .Case([&](tile::InBoundsOp inBounds) {
         ArrayRef<int64_t> shape = inBounds.getType().getShape();
         Numbers result(getSize(shape));

@@ -36,6 +36,8 @@ void buildGraphPipeline(OpPassManager &manager,
   addCleanup(function);
   function.addPass(graph::createFuseVerticalPass());
   addCleanup(function);
+  function.addPass(graph::createFuseHorizontalPass());
+  addCleanup(function);
 }
 
 void buildLoopPipeline(OpPassManager &manager,
@@ -136,6 +138,7 @@ std::string getStepName(StringRef passFlag) {
   static const std::pair<StringLiteral, StringLiteral> steps[] = {
       {"deplo-decompose", "g:decompose"},
       {"deplo-fuse-vertical", "g:fuse_vertical"},
+      {"deplo-fuse-horizontal", "g:fuse_horizontal"},
       {"deplo-graph-to-loop", "l:graph_to_loop"},
       {"deplo-collapse-loops", "l:collapse_loops"},
       {"deplo-fuse-reductions", "l:fuse_reductions"},

@@ -14,13 +14,21 @@ PyTorch is imported by the first use of `compile` or `load`, not before.
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import NO_TORCH, Error
+from .errors import NO_TORCH, DeploWarning, Error
 
 if TYPE_CHECKING:
     from .compiler import CompiledFunction, LoadedFunction, compile, load
 
 __version__ = "0.1.0"
-__all__ = ["CompiledFunction", "Error", "LoadedFunction", "__version__", "compile", "load"]
+__all__ = [
+    "CompiledFunction",
+    "DeploWarning",
+    "Error",
+    "LoadedFunction",
+    "__version__",
+    "compile",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

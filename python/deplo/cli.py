@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The `deplo` command. Exit code 0: done; 1: an error, one paragraph; 2: usage."""
 
+import contextlib
 import functools
 import signal
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,7 +15,7 @@ import click
 
 from . import __version__
 from .compilation import LEVELS
-from .errors import NO_TORCH, Error
+from .errors import NO_TORCH, DeploWarning, Error
 
 _SOURCE = [
     click.argument("file", required=False, metavar="[FILE.py:OBJECT | FILE.mlir]"),
@@ -52,7 +54,8 @@ def _reports_errors(command: Callable) -> Callable:
         if "code" in options and (options["code"] is None) == (options["file"] is None):
             raise click.UsageError("give either -c CODE, FILE.py:OBJECT or FILE.mlir")
         try:
-            command(**options)
+            with _sentences():
+                command(**options)
         except Error as error:
             _fail(str(error))
         except ModuleNotFoundError as error:
@@ -61,6 +64,22 @@ def _reports_errors(command: Callable) -> Callable:
             _fail(NO_TORCH)
 
     return run
+
+
+@contextlib.contextmanager
+def _sentences() -> Iterator[None]:
+    """Shows deplo's warnings as it shows errors; those of others as Python does."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, DeploWarning):
+                click.echo(f"deplo: warning: {message}", err=True)
+            else:
+                others(message, category, *place)
+
+        warnings.showwarning = show
+        yield
 
 
 def _fail(message: str) -> NoReturn:
@@ -158,3 +177,37 @@ def show_targets_command() -> None:
     from .explain import targets_text
 
     click.echo(targets_text(targets()))
+
+
+@main.group("cache")
+def cache_group() -> None:
+    """What was compiled before, kept on disk.
+
+    The folder is that of DEPLO_CACHE_DIR, else deplo in XDG_CACHE_HOME or
+    ~/.cache; DEPLO_CACHE=off goes without.
+    """
+
+
+@cache_group.command("info")
+@_reports_errors
+def cache_info_command() -> None:
+    """Print the folder and what it holds."""
+    from .compilation import cache_info
+    from .explain import count
+
+    info = cache_info()
+    if info["directory"] is None:
+        click.echo("the cache is off")
+    else:
+        click.echo(f"{info['directory']}: {info['entries']} entries, {count(info['bytes'], 'B')}")
+
+
+@cache_group.command("clear")
+@_reports_errors
+def cache_clear_command() -> None:
+    """Remove all that it holds."""
+    from .compilation import cache_info, clear_cache
+
+    entries = cache_info()["entries"]
+    clear_cache()
+    click.echo(f"removed {entries} entries")

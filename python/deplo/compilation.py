@@ -5,10 +5,11 @@
 import ctypes
 import functools
 import json
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import Error
+from .errors import DeploWarning, Error
 from .library import compiler_library
 
 LEVELS = ("torch", "graph", "tensor", "loop", "tile", "kernel", "llvm", "ptx", "sass")
@@ -29,6 +30,7 @@ class Options:
         alignment: bytes that every input pointer is a multiple of.
         ptxas: assemble the PTX.
         name: of the package.
+        cache: take the result from memory or disk if it was compiled before.
     """
 
     device: str = "cuda"
@@ -40,6 +42,7 @@ class Options:
     alignment: int = 16
     ptxas: bool = True
     name: str = "main"
+    cache: bool = True
 
 
 @dataclass
@@ -80,6 +83,8 @@ def _functions() -> ctypes.CDLL:
         "deploCompilationDestroy": (None, [handle]),
         "deploTargets": (text, []),
         "deploVersion": (text, []),
+        "deploCacheInfo": (text, []),
+        "deploCacheClear": (text, []),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
@@ -104,6 +109,8 @@ def try_compile(ir: str, options: Options) -> Compilation:
         package = ctypes.string_at(data, size.value) if data else None
     finally:
         library.deploCompilationDestroy(handle)
+    for sentence in report.get("warnings", ()):
+        warnings.warn(sentence, DeploWarning, stacklevel=2)
     return Compilation(report, package, None if message is None else _text(message).strip())
 
 
@@ -122,6 +129,29 @@ def compile_ir(ir: str, options: Options) -> Compilation:
 def targets() -> list[dict[str, Any]]:
     """Descriptions of the GPUs that the compiler knows, oldest first; "chip" is the name."""
     return json.loads(_text(_functions().deploTargets()))
+
+
+def cache_info() -> dict[str, Any]:
+    """The cache on disk: "directory" (None if it is off), "entries" and "bytes".
+
+    Raises:
+        Error: the environment's settings can't be read.
+    """
+    info = json.loads(_text(_functions().deploCacheInfo()))
+    if "error" in info:
+        raise Error(info["error"])
+    return info
+
+
+def clear_cache() -> None:
+    """Removes what the cache on disk holds.
+
+    Raises:
+        Error: a file can't be removed.
+    """
+    message = _functions().deploCacheClear()
+    if message is not None:
+        raise Error(_text(message))
 
 
 def version() -> str:

@@ -78,9 +78,28 @@ def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def fusion_decisions(steps: Sequence[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """What the fusion passes merged and kept apart, as (pass, decision, why)."""
+    words = {"passed": "fused", "missed": "not fused"}
+    return [
+        (step["step"].partition(":")[2], words[remark["kind"]], remark["text"])
+        for step in steps
+        if step["step"].partition(":")[2].startswith("fuse_")
+        for remark in step["remarks"]
+        if remark["kind"] in words
+    ]
+
+
 def explain_text(report: dict[str, Any]) -> str:
-    """One table for each kernel, and the compiler's own times."""
+    """What was fused and why, one table for each kernel, and the compiler's own times."""
     tables = []
+    if decisions := fusion_decisions(report.get("steps", [])):
+        table = Table(title="fusion", box=box.ASCII2, title_justify="left")
+        for column in ("pass", "decision", "why"):
+            table.add_column(column, overflow="fold")
+        for row in decisions:
+            table.add_row(*row)
+        tables.append(table)
     for kernel in report.get("kernels", []):
         table = Table(title=f"kernel {kernel['name']}", box=box.ASCII2, title_justify="left")
         table.add_column("what")

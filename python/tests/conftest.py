@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options and fixtures: `pytest --device host|cuda`."""
 
+import os
+
 import pytest
 
 from deplo import library
@@ -14,7 +16,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # Tests are of the compiler; those of the cache have a folder of their own.
+    os.environ["DEPLO_CACHE"] = "off"
     config.addinivalue_line("markers", "cuda: of streams and graphs; runs with --device cuda only")
+    config.addinivalue_line("markers", "wheel: of the wheel, which is built and installed first")
 
 
 def pytest_collection_modifyitems(config, items):

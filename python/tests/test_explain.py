@@ -51,6 +51,27 @@ def test_every_fact_is_there():
     assert list(facts).index("tile") < list(facts).index("ptx")
 
 
+def test_what_was_fused_and_why():
+    remarks = [
+        {"kind": "passed", "text": "a and b in @k: 8 bytes instead of 16"},
+        {"kind": "missed", "text": "b (@k) and c (@l): it doesn't pay"},
+        {"kind": "analysis", "text": "@k: 2 primitives"},
+    ]
+    steps = [
+        {"step": "g:fuse_vertical", "remarks": remarks},
+        {"step": "t:001_tileify", "remarks": [{"kind": "passed", "text": "axes"}]},
+    ]
+    text = explain_text({"steps": steps})
+    lines = [
+        [cell.strip() for cell in line.split("|")[1:4]] for line in text.splitlines() if "@" in line
+    ]
+    assert lines == [
+        ["fuse_vertical", "fused", "a and b in @k: 8 bytes instead of 16"],
+        ["fuse_vertical", "not fused", "b (@k) and c (@l): it doesn't pay"],
+    ]
+    assert "axes" not in text and "primitives" not in text
+
+
 def test_unknown_facts_are_dashes():
     facts = rows(
         explain_text(

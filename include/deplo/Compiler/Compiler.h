@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 
 #include <optional>
 #include <string>
@@ -70,6 +71,30 @@ struct KernelReport {
   std::optional<double> occupancy;
 };
 
+/// Calls `visit(name, field)` for each field of a kernel's report.
+template <typename Report, typename Visit>
+void forEachField(Report &&report, Visit &&visit) {
+  visit("name", report.name);
+  visit("bytes_read", report.bytesRead);
+  visit("bytes_written", report.bytesWritten);
+  visit("flops", report.flops);
+  visit("intensity", report.intensity);
+  visit("bound", report.bound);
+  visit("roofline_us", report.rooflineMicroseconds);
+  visit("schedule", report.schedule);
+  visit("schedule_reason", report.scheduleReason);
+  visit("blocks", report.blocks);
+  visit("threads", report.threads);
+  visit("shared_bytes", report.sharedBytes);
+  visit("registers", report.registers);
+  visit("spill_bytes", report.spillBytes);
+  visit("occupancy", report.occupancy);
+  visit("blocks_per_sm", report.blocksPerMultiprocessor);
+}
+
+/// All fields as JSON; those that are absent are null.
+llvm::json::Object toJson(const KernelReport &kernel);
+
 struct CompileResult {
   /// The text of the level asked for; empty for a package.
   std::string ir;
@@ -78,12 +103,18 @@ struct CompileResult {
   std::string package;
   /// Milliseconds by stage, in order.
   std::vector<std::pair<std::string, double>> timings;
+  /// What went wrong without doing harm to the result, a sentence each.
+  std::vector<std::string> warnings;
 };
 
+class CompileCache;
+
 /// Compiles `ir`, text or bytecode at any level. Fails with one readable
-/// paragraph.
+/// paragraph. With a
+/// cache, what it holds is not compiled again.
 llvm::Expected<CompileResult> compile(llvm::StringRef ir,
-                                      const CompileOptions &options);
+                                      const CompileOptions &options,
+                                      CompileCache *cache = nullptr);
 
 } // namespace deplo
 

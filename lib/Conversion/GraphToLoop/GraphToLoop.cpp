@@ -117,7 +117,22 @@ static MemRefType getBufferType(Type tensor, DenseI64ArrayAttr strides = {}) {
       strides.asArrayRef() != ArrayRef(getRowMajorStrides(type.getShape())))
     layout = StridedLayoutAttr::get(type.getContext(), /*offset=*/0,
                                     strides.asArrayRef());
-  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+  // A bool is a byte in memory.
+  Type element = type.getElementType();
+  if (element.isInteger(1))
+    element = IntegerType::get(type.getContext(), 8);
+  return MemRefType::get(type.getShape(), element, layout);
+}
+
+/// What callers call elements whose type in memory does not say it.
+static void addDtype(Type tensor, DictionaryAttr attributes,
+                     NamedAttrList &kept) {
+  bool isUnsigned = attributes && attributes.get("graph.unsigned");
+  bool isBool = getElementTypeOrSelf(tensor).isInteger(1);
+  kept.erase("graph.unsigned");
+  if (isBool || isUnsigned)
+    kept.set("loop.dtype",
+             StringAttr::get(tensor.getContext(), isBool ? "bool" : "u8"));
 }
 
 /// The plan: arguments become memrefs, results become more of them.
@@ -133,13 +148,17 @@ void PlanBuilder::createPlan() {
         function.getArgAttrOfType<DenseI64ArrayAttr>(index, "graph.strides")));
     NamedAttrList kept(function.getArgAttrDict(index));
     kept.erase("graph.strides");
+    addDtype(argument.getType(), function.getArgAttrDict(index), kept);
     attributes.push_back(kept.getDictionary(builder.getContext()));
     locs.push_back(argument.getLoc());
   }
-  for (Value result : body.getTerminator()->getOperands()) {
+  for (auto [index, result] :
+       llvm::enumerate(body.getTerminator()->getOperands())) {
     types.push_back(getBufferType(result.getType()));
-    attributes.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr("loop.result", builder.getUnitAttr())));
+    NamedAttrList kept;
+    kept.set("loop.result", builder.getUnitAttr());
+    addDtype(result.getType(), function.getResultAttrDict(index), kept);
+    attributes.push_back(kept.getDictionary(builder.getContext()));
     locs.push_back(result.getLoc());
   }
   builder.setInsertionPoint(function);

@@ -111,9 +111,8 @@ void KernelEmitter::emitItem(unsigned index, Scope &scope) {
     SmallVector<Value> operands;
     for (unsigned read = 0; read < item.primitive.reads.size(); ++read)
       operands.push_back(emitRead(item, read, scope));
-    value = item.primitive.op
-                ? emitMap(cast<MapOp>(item.primitive.op), operands, scope)
-                : operands.front();
+    value = item.primitive.op ? emitMap(item, operands, scope)
+                              : operands.front();
   }
   scope.values[index] = value;
 }
@@ -132,16 +131,45 @@ Value KernelEmitter::emitRead(const KernelLoops::Item &item, unsigned read,
       cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>()));
 }
 
-Value KernelEmitter::emitMap(MapOp map, ValueRange operands, Scope &scope) {
+Value KernelEmitter::emitMap(const KernelLoops::Item &item, ValueRange operands,
+                             Scope &scope) {
+  auto map = cast<MapOp>(item.primitive.op);
   IRMapping mapping;
   mapping.map(map.getBody()->getArguments(), operands);
   for (Operation &op : map.getBody()->without_terminator()) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       mapping.map(constant.getResult(), getConstant(constant.getValue()));
+    else if (auto index = dyn_cast<IndexOp>(op))
+      mapping.map(
+          index.getResult(),
+          emitCoordinate(item.coordinates[index.getAxis()], index, scope));
     else
       scope.builder.clone(op, mapping);
   }
   return mapping.lookup(map.getYielded());
+}
+
+/// The sum of the loops' numbers, each times its factor.
+Value KernelEmitter::emitCoordinate(const LinearCoordinate &coordinate,
+                                    IndexOp op, Scope &scope) {
+  Type type = op.getType();
+  Value sum;
+  for (auto [loop, factor] : coordinate.terms) {
+    Value term = arith::IndexCastOp::create(scope.builder, op.getLoc(), type,
+                                            getInductionVar(loop, scope));
+    if (factor != 1)
+      term = arith::MulIOp::create(
+          scope.builder, op.getLoc(), term,
+          getConstant(scope.builder.getIntegerAttr(type, factor)));
+    sum = sum ? arith::AddIOp::create(scope.builder, op.getLoc(), sum, term)
+              : term;
+  }
+  if (sum && coordinate.constant == 0)
+    return sum;
+  Value constant =
+      getConstant(scope.builder.getIntegerAttr(type, coordinate.constant));
+  return sum ? arith::AddIOp::create(scope.builder, op.getLoc(), sum, constant)
+             : constant;
 }
 
 /// Constants stand at the top of the kernel, once each.
@@ -164,19 +192,35 @@ Value KernelEmitter::getConstant(TypedAttr value) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// The type in which elements of `type` accumulate.
+/// The type in which elements of `type` accumulate: a bool as the number 0 or
+/// 1, so that `max` is or and `min` is and.
 static Type getAccumulatorType(Type type) {
+  if (type.isInteger(1))
+    return IntegerType::get(type.getContext(), 32);
   bool isNarrow = isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
   return isNarrow ? Float32Type::get(type.getContext()) : type;
+}
+
+static Value widen(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  if (type.isInteger())
+    return arith::ExtUIOp::create(builder, loc, type, value);
+  return arith::ExtFOp::create(builder, loc, type, value);
+}
+
+static Value narrow(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  if (type.isInteger())
+    return arith::TruncIOp::create(builder, loc, type, value);
+  return arith::TruncFOp::create(builder, loc, type, value);
 }
 
 Value KernelEmitter::emitReduce(const KernelLoops::Item &item, Scope &scope) {
   Value value = emitReduceLoops(item, /*depth=*/0, scope);
   Type type = getElementTypeOrSelf(item.primitive.op->getResult(0).getType());
-  if (value.getType() == type)
-    return value;
-  return arith::TruncFOp::create(scope.builder, item.primitive.op->getLoc(),
-                                 type, value);
+  return narrow(scope.builder, item.primitive.op->getLoc(), value, type);
 }
 
 Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,
@@ -186,9 +230,7 @@ Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,
       getAccumulatorType(getElementTypeOrSelf(reduce.getResult().getType()));
   if (depth == item.reduced.size()) {
     Value element = emitRead(item, 0, scope);
-    if (element.getType() == type)
-      return element;
-    return arith::ExtFOp::create(scope.builder, reduce.getLoc(), type, element);
+    return widen(scope.builder, reduce.getLoc(), element, type);
   }
   unsigned loop = item.reduced[depth];
   auto loopOp =
@@ -251,6 +293,9 @@ Value KernelEmitter::emitLoad(unsigned access, Location readLoc, Scope &scope) {
         return load.value;
   Value value =
       loop::LoadOp::create(at->builder, readLoc, argument, map, operands);
+  if (loops.accesses[access].isBool)
+    value = arith::TruncIOp::create(at->builder, readLoc,
+                                    builder.getI1Type(), value);
   at->loaded.push_back({argument, map, operands, value});
   return value;
 }
@@ -258,8 +303,11 @@ Value KernelEmitter::emitLoad(unsigned access, Location readLoc, Scope &scope) {
 void KernelEmitter::emitStore(const KernelLoops::Output &output, Scope &scope) {
   auto [map, operands] = getCoordinates(output.access, scope);
   Value argument = kernel.getArguments()[argumentOf[output.access]];
-  loop::StoreOp::create(scope.builder, loc, lookup(output.item, scope),
-                        argument, map, operands);
+  Value value = lookup(output.item, scope);
+  if (value.getType().isInteger(1))
+    value = arith::ExtUIOp::create(scope.builder, loc, builder.getI8Type(),
+                                   value);
+  loop::StoreOp::create(scope.builder, loc, value, argument, map, operands);
 }
 
 } // namespace deplo::graph

@@ -54,7 +54,10 @@ private:
   void emitItem(unsigned index, Scope &scope);
   mlir::Value emitRead(const KernelLoops::Item &item, unsigned read,
                        Scope &scope);
-  mlir::Value emitMap(MapOp map, mlir::ValueRange operands, Scope &scope);
+  mlir::Value emitMap(const KernelLoops::Item &item, mlir::ValueRange operands,
+                      Scope &scope);
+  mlir::Value emitCoordinate(const LinearCoordinate &coordinate, IndexOp op,
+                             Scope &scope);
   mlir::Value emitLoad(unsigned access, mlir::Location readLoc, Scope &scope);
   void emitStore(const KernelLoops::Output &output, Scope &scope);
   mlir::Value getConstant(mlir::TypedAttr value);

@@ -4,7 +4,6 @@
 #include "KernelLoops.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/ADT/IntEqClasses.h"
 
 using namespace mlir;
 
@@ -92,52 +91,21 @@ LogicalResult KernelLoops::shareLoops(FusedOp fused) {
   return success();
 }
 
-/// Makes two primitives of the same shape, neither of which reads the other,
-/// run in the same loops.
-bool KernelLoops::tryJoin(const Primitive &part, const Primitive &other) {
-  if (part.shape != other.shape)
-    return false;
-  size_t checkpoint = space.classes.getCheckpoint();
-  bool isJoined = space.classes.unify(part.axes, other.axes) &&
-                  llvm::all_of(items, [&](const Item &item) {
-                    return space.hasDistinctLoops(item.primitive);
-                  });
-  if (!isJoined)
-    space.classes.rollBack(checkpoint);
-  return isJoined;
-}
-
-/// Simplification may leave a kernel in parts that have only arguments in
-/// common, such as two maps of what was a map and now is an argument. They
-/// share loops where they read one argument alike, or have results of one
-/// shape.
+/// Siblings, and what simplification left in parts that have only arguments in
+/// common, such as two maps of what was a map and now is an argument.
 void KernelLoops::joinParts() {
+  SmallVector<const Primitive *> primitives;
+  SmallVector<unsigned> results;
   llvm::IntEqClasses parts(items.size());
-  for (auto [index, item] : llvm::enumerate(items))
+  for (auto [index, item] : llvm::enumerate(items)) {
+    primitives.push_back(&item.primitive);
     for (std::optional<unsigned> source : item.sources)
       if (source)
         parts.join(index, *source);
-  auto join = [&](unsigned a, unsigned b) {
-    if (parts.findLeader(a) != parts.findLeader(b) &&
-        tryJoin(items[a].primitive, items[b].primitive))
-      parts.join(a, b);
-  };
-  llvm::DenseMap<std::pair<Value, AffineMap>, SmallVector<unsigned, 1>> readers;
-  for (unsigned index = 0; index < items.size(); ++index)
-    for (const Read &read : items[index].primitive.reads) {
-      SmallVector<unsigned, 1> &others = readers[{read.source, read.map}];
-      for (unsigned other : others)
-        join(index, other);
-      auto isInPart = [&](unsigned other) {
-        return parts.findLeader(index) == parts.findLeader(other);
-      };
-      if (llvm::none_of(others, isInPart))
-        others.push_back(index);
-    }
+  }
   for (const Output &output : outputs)
-    if (!items[output.item].primitive.isReduction() &&
-        !items[outputs.back().item].primitive.isReduction())
-      join(output.item, outputs.back().item);
+    results.push_back(output.item);
+  space.joinParts(primitives, results, parts);
 }
 
 /// The parallel loops: those that reductions keep, or all loops of the result.
@@ -198,7 +166,8 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
                  << " is not read along loops over a "
                     "box; run deplo-fuse-vertical";
         item.accesses[number] = accesses.size();
-        accesses.push_back({buffer, *coordinates, {}});
+        bool isBool = getElementTypeOrSelf(argument).isInteger(1);
+        accesses.push_back({buffer, *coordinates, {}, isBool});
       }
   }
   for (auto [output, buffer] : llvm::zip_equal(outputs, outputBuffers)) {
@@ -229,6 +198,59 @@ SmallVector<unsigned> KernelLoops::getNumbers(ArrayRef<Axis> axes) {
   return list;
 }
 
+/// The coordinates of the elements of maps that use them as numbers.
+void KernelLoops::findCoordinates() {
+  for (Item &item : items) {
+    auto map = dyn_cast_or_null<MapOp>(item.primitive.op);
+    if (!map)
+      continue;
+    item.leafCoordinates.resize(item.primitive.axes.size());
+    auto all = space.getResultCoordinates(item.primitive);
+    for (IndexOp index : map.getBody()->getOps<IndexOp>()) {
+      LinearCoordinate coordinate = all[index.getAxis()];
+      for (auto &term : coordinate.terms)
+        term.first = getNumber(term.first);
+      item.leafCoordinates[index.getAxis()] = coordinate;
+    }
+  }
+}
+
+/// `coordinate`, in leaves, in loops; none if a loop does not count through its
+/// leaves as the coordinate does.
+static std::optional<LinearCoordinate>
+getInLoops(const LinearCoordinate &coordinate, const LoopNest &nest) {
+  LinearCoordinate result;
+  result.constant = coordinate.constant;
+  for (auto [loop, leaves] : llvm::enumerate(nest.loops)) {
+    int64_t factor = coordinate.getFactor(leaves.back());
+    int64_t expected = factor;
+    for (unsigned leaf : llvm::reverse(leaves)) {
+      if (coordinate.getFactor(leaf) != expected)
+        return std::nullopt;
+      expected *= nest.extents[leaf];
+    }
+    if (factor != 0)
+      result.add(loop, factor);
+  }
+  return result;
+}
+
+bool KernelLoops::updateCoordinates(ArrayRef<SmallVector<unsigned>> loops) {
+  SmallVector<SmallVector<LinearCoordinate>> updated;
+  for (const Item &item : items) {
+    SmallVector<LinearCoordinate> &ofItem = updated.emplace_back();
+    for (const LinearCoordinate &coordinate : item.leafCoordinates) {
+      auto inLoops = getInLoops(coordinate, LoopNest{leafExtents, loops});
+      if (!inLoops)
+        return false;
+      ofItem.push_back(*inLoops);
+    }
+  }
+  for (auto [item, ofItem] : llvm::zip_equal(items, updated))
+    item.coordinates = std::move(ofItem);
+  return true;
+}
+
 bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
   std::vector<BufferView> views;
   for (const BufferAccess &access : accesses) {
@@ -238,6 +260,8 @@ bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
       return false;
     views.push_back(std::move(*view));
   }
+  if (!updateCoordinates(loops))
+    return false;
   for (auto [access, view] : llvm::zip_equal(accesses, views))
     access.view = std::move(view);
   return true;
@@ -335,6 +359,7 @@ FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,
     for (LinearCoordinate &coordinate : access.coordinates.values)
       for (auto &term : coordinate.terms)
         term.first = kernel.getNumber(term.first);
+  kernel.findCoordinates();
   for (unsigned leaf = 0; leaf < kernel.leafExtents.size(); ++leaf)
     kernel.nest.push_back({leaf});
   if (!kernel.updateViews(kernel.nest))

@@ -15,6 +15,8 @@ struct BufferAccess {
   mlir::Value buffer;
   Coordinates coordinates;
   BufferView view;
+  /// Whether the bytes stand for bools.
+  bool isBool = false;
 };
 
 class KernelLoops {
@@ -31,6 +33,9 @@ public:
     Loops loops, reduced;
     /// Whether the result is the same in all loops but the parallel ones.
     bool isPerIteration = false;
+    /// For each axis whose coordinate a map uses as a number, that coordinate in
+    /// leaves, and in loops.
+    llvm::SmallVector<LinearCoordinate> leafCoordinates, coordinates;
   };
 
   struct Output {
@@ -59,13 +64,15 @@ private:
                                mlir::ValueRange outputBuffers);
   llvm::LogicalResult shareLoops(FusedOp fused);
   void joinParts();
-  bool tryJoin(const Primitive &part, const Primitive &other);
   llvm::LogicalResult findParallel(FusedOp fused);
   llvm::LogicalResult findAccesses(FusedOp fused, mlir::ValueRange inputBuffers,
                                    mlir::ValueRange outputBuffers);
+  void findCoordinates();
+  bool updateCoordinates(llvm::ArrayRef<llvm::SmallVector<unsigned>> nest);
   void mergeLoops();
   bool canMerge(unsigned outer, unsigned inner) const;
-  /// Recomputes every view with `nest`; false if one is no box.
+  /// Recomputes every view and coordinate with `nest`; false if a view is no
+  /// box or a coordinate not linear.
   bool updateViews(llvm::ArrayRef<llvm::SmallVector<unsigned>> nest);
   void assignLoops();
 

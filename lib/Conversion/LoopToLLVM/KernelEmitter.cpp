@@ -142,34 +142,17 @@ Value KernelEmitter::emitAddress(Operation *access, AffineExpr offset,
 }
 
 static unsigned getBytes(Type element) {
-  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-}
-
-/// bool is a byte in memory.
-static Type getMemoryType(OpBuilder &builder, Type type) {
-  Type element = getElementTypeOrSelf(type);
-  if (!element.isInteger(1))
-    return type;
-  if (auto vector = dyn_cast<VectorType>(type))
-    return VectorType::get(vector.getShape(), builder.getI8Type());
-  return builder.getI8Type();
+  return element.getIntOrFloatBitWidth() / 8;
 }
 
 Value KernelEmitter::loadFrom(Value address, Type type) {
-  Type memoryType = getMemoryType(builder, type);
-  Value loaded = LLVM::LoadOp::create(builder, loc, memoryType, address,
-                                      getBytes(getElementTypeOrSelf(type)));
-  if (memoryType == type)
-    return loaded;
-  return arith::TruncIOp::create(builder, loc, type, loaded);
+  return LLVM::LoadOp::create(builder, loc, type, address,
+                              getBytes(getElementTypeOrSelf(type)));
 }
 
 void KernelEmitter::storeTo(Value address, Value value) {
-  Type type = value.getType(), memoryType = getMemoryType(builder, type);
-  if (memoryType != type)
-    value = arith::ExtUIOp::create(builder, loc, memoryType, value);
   LLVM::StoreOp::create(builder, loc, value, address,
-                        getBytes(getElementTypeOrSelf(type)));
+                        getBytes(getElementTypeOrSelf(value.getType())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -180,7 +163,7 @@ void KernelEmitter::storeTo(Value address, Value value) {
 static bool isSupported(Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
     return integer.isSignless() &&
-           llvm::is_contained({1, 8, 16, 32, 64}, integer.getWidth());
+           llvm::is_contained({8, 16, 32, 64}, integer.getWidth());
   return isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(element);
 }
 
@@ -198,8 +181,7 @@ static LogicalResult checkArguments(KernelOp kernel) {
       return kernel.emitOpError()
              << "argument " << argument.getArgNumber()
              << " has elements of type " << type.getElementType()
-             << ", expected f16, bf16, f32, f64 or an integer of 1, 8, 16, 32 "
-                "or "
+             << ", expected f16, bf16, f32, f64 or an integer of 8, 16, 32 or "
                 "64 bits on the host";
   }
   return success();

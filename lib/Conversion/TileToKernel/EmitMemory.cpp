@@ -288,6 +288,26 @@ void KernelEmitter::emitInBounds(tile::InBoundsOp op) {
   mapping.map(op.getResult(), pack(elements));
 }
 
+void KernelEmitter::emitIota(tile::IotaOp op) {
+  tile::LayoutAttr layout = tile::getLayout(op.getResult());
+  Type type = getElementTypeOrSelf(op.getType());
+  Value start = lookup(op.getStart());
+  SmallVector<Value> elements;
+  for (int32_t reg = 0, e = layout.getLinearLayout().getNumRegisters(); reg < e;
+       ++reg) {
+    Value number = start;
+    for (Value coordinate : getCoordinates(layout, reg))
+      number = add(number, coordinate);
+    unsigned from = indexType.getWidth(), to = type.getIntOrFloatBitWidth();
+    if (from < to)
+      number = arith::ExtSIOp::create(builder, type, number);
+    else if (from > to)
+      number = arith::TruncIOp::create(builder, type, number);
+    elements.push_back(number);
+  }
+  mapping.map(op.getResult(), pack(elements));
+}
+
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//

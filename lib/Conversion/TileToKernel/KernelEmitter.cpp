@@ -104,6 +104,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](tile::BroadcastOp broadcast) {
         return done([&] { emitBroadcast(broadcast); });
       })
+      .Case([&](tile::IotaOp iota) { return done([&] { emitIota(iota); }); })
       .Case([&](tile::InBoundsOp inBounds) {
         return done([&] { emitInBounds(inBounds); });
       })
@@ -264,7 +265,7 @@ LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
 
   // Through shared memory, one element at a time in row-major order.
   Type element = op.getType().getElementType();
-  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
   Value scratch = allocateShared(op.getType().getNumElements() * bytes);
   auto pointerTo = [&](tile::LayoutAttr layout, int32_t reg) {
     Value offset = getIndex(0);

@@ -60,6 +60,7 @@ private:
   void emitCopy(tile::CopyOp op);
   void emitAsyncCopy(tile::AsyncCopyOp op);
   void emitAwait(tile::AwaitOp op);
+  void emitIota(tile::IotaOp op);
   void emitInBounds(tile::InBoundsOp op);
   void emitBarrier();
   template <typename OpT>

@@ -80,7 +80,7 @@ def export(
     try:
         with torch.no_grad(), torch.fx.traceback.preserve_node_meta(), _quiet():
             program = torch.export.export(wrapped, tuple(inputs), strict=False)
-            return program.run_decompositions(_decompositions().copy())
+            return program.run_decompositions(decompositions())
     except Exception as error:
         raise Error(explain_failure(error)) from error
 
@@ -99,13 +99,11 @@ def _quiet() -> Iterator[None]:
 
 
 @functools.cache
-def _decompositions() -> Any:
+def decompositions() -> dict[Any, Callable]:
     """PyTorch's core ATen table without the operators that deplo keeps whole."""
-    table = torch.export.default_decompositions()
-    for target in HANDLERS:
-        if target in table:
-            table.pop(target)
-    return table
+    # A plain dictionary: PyTorch's own looks for new operators at each question.
+    table = torch.export.default_decompositions().materialize()
+    return {target: rule for target, rule in table.items() if target not in HANDLERS}
 
 
 def explain_failure(error: BaseException) -> str:

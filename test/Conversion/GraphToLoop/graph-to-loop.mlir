@@ -417,3 +417,45 @@ func.func @integers(%x: tensor<4xi32>) -> (tensor<i32>, tensor<0xf32>) {
 func.func @plan(%x: memref<4xf32>) {
   return
 }
+
+// -----
+
+// A bool is a byte in memory, and callers are told.
+// CHECK-LABEL: func.func @bools
+// CHECK-SAME:    (%{{.*}}: memref<4x8xi8> {loop.dtype = "bool"}, %{{.*}}: memref<4xi8> {loop.dtype = "u8"}, %{{.*}}: memref<4xi8> {loop.dtype = "bool", loop.result})
+// CHECK:       loop.kernel @k
+// CHECK:         %[[ANY:.*]] = loop.reduce max %k = 0 to 8 : i32 {
+// CHECK-NEXT:      %[[BYTE:.*]] = loop.load
+// CHECK-NEXT:      %[[BIT:.*]] = arith.trunci %[[BYTE]] : i8 to i1
+// CHECK-NEXT:      %[[NUMBER:.*]] = arith.extui %[[BIT]] : i1 to i32
+// CHECK-NEXT:      loop.yield %[[NUMBER]] : i32
+// CHECK:         %[[RESULT:.*]] = arith.trunci %[[ANY]] : i32 to i1
+// CHECK-NEXT:    %[[STORED:.*]] = arith.extui %[[RESULT]] : i1 to i8
+// CHECK-NEXT:    loop.store %[[STORED]]
+func.func @bools(%x: tensor<4x8xi1>, %u: tensor<4xi8> {graph.unsigned}) -> tensor<4xi1> {
+  %0 = graph.fused @k (%p = %x : tensor<4x8xi1>) -> (tensor<4xi1>) {
+    %1 = graph.reduce max %p axes [1] : tensor<4x8xi1> -> tensor<4xi1>
+    graph.yield %1 : tensor<4xi1>
+  }
+  return %0 : tensor<4xi1>
+}
+
+// -----
+
+// Coordinates as numbers: axes that loops count through together are one loop.
+// CHECK-LABEL: loop.kernel @coordinates
+// CHECK:         loop.for %i = 0 to 6
+// CHECK:           loop.for %j = 0 to 20
+// CHECK:             %[[J:.*]] = arith.index_cast %j : index to i64
+func.func @coordinates(%x: tensor<2x3x4x5xi64>) -> tensor<2x3x20xi64> {
+  %0 = graph.fused @coordinates (%p = %x : tensor<2x3x4x5xi64>) -> (tensor<2x3x20xi64>) {
+    %1 = graph.index_map %p by affine_map<(d0, d1, d2) -> (d0, d1, d2 floordiv 5, d2 mod 5)> : tensor<2x3x4x5xi64> -> tensor<2x3x20xi64>
+    %2 = graph.map (%a = %1 : tensor<2x3x20xi64>) -> tensor<2x3x20xi64> {
+      %j = graph.index 2 : i64
+      %s = arith.addi %a, %j : i64
+      graph.yield %s : i64
+    }
+    graph.yield %2 : tensor<2x3x20xi64>
+  }
+  return %0 : tensor<2x3x20xi64>
+}

@@ -1,6 +1,6 @@
 // RUN: deplo-opt %s --deplo-loop-to-llvm --split-input-file --verify-diagnostics
 
-// expected-error @below {{argument 0 has elements of type 'f8E4M3FN', expected f16, bf16, f32, f64 or an integer of 1, 8, 16, 32 or 64 bits on the host}}
+// expected-error @below {{argument 0 has elements of type 'f8E4M3FN', expected f16, bf16, f32, f64 or an integer of 8, 16, 32 or 64 bits on the host}}
 loop.kernel @elements(%x: memref<8xf8E4M3FN>) {
 }
 

@@ -119,20 +119,6 @@ loop.kernel @functions(%x: memref<8xbf16>, %y: memref<8xbf16>) {
 
 // -----
 
-// A bool is a byte in memory.
-// CHECK-LABEL: llvm.func private @bool.body
-// CHECK:         %[[BYTE:.*]] = llvm.load %{{.*}} {alignment = 1 : i64} : !llvm.ptr -> i8
-// CHECK-NEXT:    llvm.trunc %[[BYTE]] : i8 to i1
-// CHECK:         llvm.zext %{{.*}} : i1 to i8
-loop.kernel @bool(%x: memref<8xi1>, %y: memref<8xi1>) {
-  loop.for %i = 0 to 8 {
-    %a = loop.load %x[%i] : memref<8xi1>
-    loop.store %a, %y[%i] : memref<8xi1>
-  }
-}
-
-// -----
-
 // Without kernels nothing changes.
 // CHECK-LABEL: func.func @no_kernels
 // CHECK-NOT:   module @kernels

@@ -113,3 +113,19 @@ module attributes {tile.target = #target} {
     tile.store %a, %y[%i, %c0] vector 4 : tensor<1x128xf32, #row>, memref<8x128xf32>
   }
 }
+
+// -----
+
+// Coordinates as numbers: where the block starts, and the thread's own.
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#numbers = #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>
+module attributes {tile.target = #target} {
+  // CHECK-LABEL: llvm.func @iota
+  // CHECK:         %[[START:.+]] = arith.muli %{{.+}}, %{{.+}} : i32
+  // CHECK:         arith.addi %[[START]], %{{.+}} : i32
+  // CHECK:         arith.extsi %{{.+}} : i32 to i64
+  tile.kernel @iota(%y: memref<640xi64>) axes(%i = 640 step 64 grid) warps(1) {
+    %n = tile.iota %i : tensor<64xi64, #numbers>
+    tile.store %n, %y[%i] : tensor<64xi64, #numbers>, memref<640xi64>
+  }
+}

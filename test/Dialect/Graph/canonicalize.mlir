@@ -248,3 +248,41 @@ func.func @fused(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %0#1 : tensor<4xf32>
 }
+
+// -----
+
+// A view of coordinates is computed from those of the view.
+// CHECK-LABEL: @view_of_iota
+// CHECK:         graph.map () -> tensor<4x2xi64> {
+// CHECK-DAG:       %[[TWO:.+]] = arith.constant 2 : i64
+// CHECK:           %[[I:.+]] = graph.index 0 : i64
+// CHECK:           %[[P:.+]] = arith.muli %[[I]], %[[TWO]] : i64
+// CHECK:           %[[J:.+]] = graph.index 1 : i64
+// CHECK:           arith.addi %[[P]], %[[J]] : i64
+// CHECK-NOT:     graph.index_map
+func.func @view_of_iota() -> tensor<4x2xi64> {
+  %0 = graph.map () -> tensor<8xi64> {
+    %i = graph.index 0 : i64
+    graph.yield %i : i64
+  }
+  %1 = graph.index_map %0 by affine_map<(d0, d1) -> (d0 * 2 + d1)> : tensor<8xi64> -> tensor<4x2xi64>
+  return %1 : tensor<4x2xi64>
+}
+
+// -----
+
+// A map computes the coordinates that it needs itself.
+// CHECK-LABEL: @inline_iota
+// CHECK-NEXT:    graph.map (%a = %{{.*}} : tensor<8xi64>) -> tensor<8xi64> {
+// CHECK-NEXT:      graph.index 0 : i64
+func.func @inline_iota(%x: tensor<8xi64>) -> tensor<8xi64> {
+  %0 = graph.map () -> tensor<8xi64> {
+    %i = graph.index 0 : i64
+    graph.yield %i : i64
+  }
+  %1 = graph.map (%a = %x : tensor<8xi64>, %b = %0 : tensor<8xi64>) -> tensor<8xi64> {
+    %s = arith.addi %a, %b : i64
+    graph.yield %s : i64
+  }
+  return %1 : tensor<8xi64>
+}

@@ -543,3 +543,32 @@ func.func @map_syntax(%x: tensor<8xf32>) {
   }
   return
 }
+
+// -----
+
+// graph.index C1: an axis of the map's result.
+func.func @index_c1() {
+  %0 = graph.map () -> tensor<8xi64> {
+    // expected-error @below {{'graph.index' op axis is 1, the map's result has 1 axes}}
+    %i = graph.index 1 : i64
+    graph.yield %i : i64
+  }
+  return
+}
+
+// -----
+
+// expected-error @below {{'graph.unsigned' marks argument 0 of type 'tensor<8xi32>', expected i8 elements}}
+func.func @unsigned_argument(%x: tensor<8xi32> {graph.unsigned}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'graph.unsigned' of result 0 must be a unit}}
+func.func private @unsigned_result() -> (tensor<8xi8> {graph.unsigned = 1 : i64})
+
+// -----
+
+// expected-error @below {{has unknown result attribute 'graph.name'}}
+func.func private @result_attribute() -> (tensor<8xi8> {graph.name = "x"})

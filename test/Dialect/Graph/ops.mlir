@@ -179,3 +179,25 @@ func.func @fused(%x: tensor<4xf32>) {
   }
   return
 }
+
+// Coordinates as numbers.
+// CHECK-LABEL: @index
+// CHECK:         graph.map () -> tensor<4x8xi32> {
+// CHECK:           graph.index 1 : i32
+// CHECK:           graph.index 0 : i32
+func.func @index() -> tensor<4x8xi32> {
+  %0 = graph.map () -> tensor<4x8xi32> {
+    %j = graph.index 1 : i32
+    %i = graph.index 0 : i32
+    %s = arith.addi %i, %j : i32
+    graph.yield %s : i32
+  }
+  return %0 : tensor<4x8xi32>
+}
+
+// Unsigned numbers for the caller.
+// CHECK-LABEL: @unsigned
+// CHECK-SAME:    tensor<4xi8> {graph.unsigned}) -> (tensor<4xi8> {graph.unsigned})
+func.func @unsigned(%x: tensor<4xi8> {graph.unsigned}) -> (tensor<4xi8> {graph.unsigned}) {
+  return %x : tensor<4xi8>
+}

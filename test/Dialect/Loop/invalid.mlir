@@ -394,3 +394,24 @@ func.func @result_value(%x: memref<8xf32> {loop.result = 1}) {
 func.func @unknown_attribute(%x: memref<8xf32> {loop.other}) {
   return
 }
+
+// -----
+
+// kernel C1: whole bytes.
+// expected-error @below {{argument 0 is 'memref<8xi1>', whose elements are no whole bytes; a bool is an i8 in memory}}
+loop.kernel @kernel_c1_bytes(%x: memref<8xi1>) {
+}
+
+// -----
+
+// expected-error @below {{'loop.dtype' of argument 0 must be "bool" or "u8"}}
+func.func @dtype_name(%x: memref<8xi8> {loop.dtype = "i8"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'loop.dtype' marks argument 0, expected a memref of i8}}
+func.func @dtype_type(%x: memref<8xf32> {loop.dtype = "u8"}) {
+  return
+}

@@ -503,3 +503,19 @@ tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
   // expected-error @below {{op requires the same element type for all operands and results}}
   %s = "tile.convert_layout"(%a) : (tensor<64xf16, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>) -> tensor<64xf32, #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>>
 }
+
+// -----
+
+// iota C1.
+tile.kernel @iota_c1(%y: memref<8x8xi64>) axes(%i = 8 tile) {
+  // expected-error @below {{result 'tensor<8x8xi64>' has 2 dimensions, expected one or none}}
+  %n = tile.iota %i : tensor<8x8xi64>
+}
+
+// -----
+
+// iota C2.
+tile.kernel @iota_c2(%y: memref<8xf32>) axes(%i = 8 tile) {
+  // expected-error @below {{result holds 'f32', expected i32 or i64}}
+  %n = tile.iota %i : tensor<8xf32>
+}

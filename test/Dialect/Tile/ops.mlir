@@ -35,6 +35,8 @@ tile.kernel @all(%x: memref<32x256xf32>, %w: memref<256xf32>, %y: memref<32x256x
   %d = tile.splat %f : f32 -> tensor<1x256xf32, #row>
   // CHECK: tile.in_bounds[%i, %{{.+}}] bounds [32, 250] : tensor<1x256xi1, #[[$ROW]]>
   %in = tile.in_bounds [%i, %c0] bounds [32, 250] : tensor<1x256xi1, #row>
+  // CHECK: tile.iota %{{.+}} : tensor<256xi64, #{{.+}}>
+  %n = tile.iota %c0 : tensor<256xi64, #column>
   %e = arith.select %in, %a, %d : tensor<1x256xi1, #row>, tensor<1x256xf32, #row>
   // CHECK: %[[BUFFER:.+]] = tile.alloc : !tile.buffer<1x256xf32, #tile.shared<pad = 4>>
   %buffer = tile.alloc : !tile.buffer<1x256xf32, #tile.shared<pad = 4, swizzle = 0>>

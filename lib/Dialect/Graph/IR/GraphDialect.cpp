@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -92,18 +93,45 @@ static LogicalResult verifyStrides(Operation *op, unsigned argIndex,
   return success();
 }
 
+static LogicalResult verifyUnsigned(Operation *op, Type type,
+                                    NamedAttribute attribute,
+                                    const Twine &where) {
+  if (!isa<UnitAttr>(attribute.getValue()))
+    return op->emitOpError()
+           << "'graph.unsigned' of " << where << " must be a unit";
+  if (!getElementTypeOrSelf(type).isInteger(8))
+    return op->emitOpError() << "'graph.unsigned' marks " << where
+                             << " of type " << type << ", expected i8 elements";
+  return success();
+}
+
+LogicalResult GraphDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned regionIndex, unsigned resultIndex,
+    NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (attribute.getName() != "graph.unsigned" || !function)
+    return op->emitOpError() << "has unknown result attribute '"
+                             << attribute.getName().getValue() << "'";
+  return verifyUnsigned(op, function.getResultTypes()[resultIndex], attribute,
+                        "result " + Twine(resultIndex));
+}
+
 LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op,
                                                      unsigned regionIndex,
                                                      unsigned argIndex,
                                                      NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
-  if (name != "graph.name" && name != "graph.strides")
+  if (name != "graph.name" && name != "graph.strides" &&
+      name != "graph.unsigned")
     return op->emitOpError()
            << "has unknown argument attribute '" << name << "'";
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return op->emitOpError()
            << "'" << name << "' is an attribute of function arguments";
+  if (name == "graph.unsigned")
+    return verifyUnsigned(op, function.getArgumentTypes()[argIndex], attribute,
+                          "argument " + Twine(argIndex));
   if (name == "graph.name") {
     if (!isa<StringAttr>(attribute.getValue()))
       return op->emitOpError()

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -219,6 +220,37 @@ struct InlineSplats : OpRewritePattern<MapOp> {
   }
 };
 
+/// What a map computes from coordinates alone is computed again where it is
+/// used, rather than stored, unless it is long and has several users.
+struct InlineGenerated : OpRewritePattern<MapOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  static bool isCheap(MapOp generator) {
+    constexpr size_t fewOperations = 16;
+    return generator->hasOneUse() ||
+           generator.getBody()->getOperations().size() <= fewOperations;
+  }
+
+  LogicalResult matchAndRewrite(MapOp op,
+                                PatternRewriter &rewriter) const override {
+    for (auto [input, argument] :
+         llvm::zip(op.getInputs(), op.getBody()->getArguments())) {
+      auto generator = input.getDefiningOp<MapOp>();
+      if (argument.use_empty() || !generator ||
+          !generator.getInputs().empty() || !isCheap(generator))
+        continue;
+      rewriter.setInsertionPointToStart(op.getBody());
+      IRMapping mapping;
+      for (Operation &scalar : generator.getBody()->without_terminator())
+        rewriter.clone(scalar, mapping);
+      rewriter.replaceAllUsesWith(
+          argument, mapping.lookupOrDefault(generator.getYielded()));
+      return success();
+    }
+    return failure();
+  }
+};
+
 /// The identity function.
 struct ForwardIdentity : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -254,8 +286,21 @@ struct FoldConstantMap : OpRewritePattern<MapOp> {
 
 void MapOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                         MLIRContext *context) {
-  patterns.add<DropRedundantInputs<MapOp>, InlineSplats, ForwardIdentity,
-               FoldConstantMap>(context);
+  patterns.add<DropRedundantInputs<MapOp>, InlineSplats, InlineGenerated,
+               ForwardIdentity, FoldConstantMap>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// IndexOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult IndexOp::verify() {
+  int64_t rank = cast<MapOp>((*this)->getParentOp()).getType().getRank();
+  int64_t axis = getAxis();
+  if (axis < 0 || axis >= rank) // C1
+    return emitOpError() << "axis is " << axis << ", the map's result has "
+                         << rank << " axes";
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -395,11 +440,85 @@ struct ComposeMaps : OpRewritePattern<IndexMapOp> {
   }
 };
 
+/// `expr` of coordinates as scalar arithmetic. Coordinates are not negative
+/// and divisors positive, so unsigned division is floor division.
+static Value buildCoordinate(OpBuilder &builder, Location loc, AffineExpr expr,
+                             Type type) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return IndexOp::create(builder, loc, type, dim.getPosition());
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return arith::ConstantOp::create(
+        builder, loc, builder.getIntegerAttr(type, constant.getValue()));
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = buildCoordinate(builder, loc, binary.getLHS(), type);
+  Value rhs = buildCoordinate(builder, loc, binary.getRHS(), type);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return arith::AddIOp::create(builder, loc, lhs, rhs);
+  case AffineExprKind::Mul:
+    return arith::MulIOp::create(builder, loc, lhs, rhs);
+  case AffineExprKind::FloorDiv:
+    return arith::DivUIOp::create(builder, loc, lhs, rhs);
+  case AffineExprKind::Mod:
+    return arith::RemUIOp::create(builder, loc, lhs, rhs);
+  default:
+    return {};
+  }
+}
+
+/// Whether dividing the parts of `expr` as unsigned numbers is right.
+static bool dividesUnsigned(AffineExpr expr, ArrayRef<int64_t> shape) {
+  bool isUnsigned = true;
+  expr.walk([&](AffineExpr part) {
+    AffineExprKind kind = part.getKind();
+    isUnsigned &= kind != AffineExprKind::CeilDiv;
+    if (kind != AffineExprKind::FloorDiv && kind != AffineExprKind::Mod)
+      return;
+    auto binary = cast<AffineBinaryOpExpr>(part);
+    auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    std::optional<ValueRange64> range = getRange(binary.getLHS(), shape);
+    isUnsigned &= divisor && divisor.getValue() > 0 && range && range->min >= 0;
+  });
+  return isUnsigned;
+}
+
+/// A read of what is computed from coordinates alone computes it from the
+/// coordinates that are read.
+struct ReadGenerated : OpRewritePattern<IndexMapOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(IndexMapOp op,
+                                PatternRewriter &rewriter) const override {
+    auto generator = op.getInput().getDefiningOp<MapOp>();
+    if (!generator || !generator.getInputs().empty() ||
+        !InlineGenerated::isCheap(generator) || !op.getType().hasStaticShape())
+      return failure();
+    AffineMap map = op.getMap();
+    for (AffineExpr expr : map.getResults())
+      if (!dividesUnsigned(expr, op.getType().getShape()))
+        return failure();
+    auto body = [&](OpBuilder &builder, Location loc, ValueRange) {
+      IRMapping mapping;
+      for (Operation &scalar : generator.getBody()->without_terminator()) {
+        if (auto index = dyn_cast<IndexOp>(scalar))
+          mapping.map(index.getResult(),
+                      buildCoordinate(builder, index.getLoc(),
+                                      map.getResult(index.getAxis()),
+                                      index.getType()));
+        else
+          builder.clone(scalar, mapping);
+      }
+      return mapping.lookupOrDefault(generator.getYielded());
+    };
+    rewriter.replaceOpWithNewOp<MapOp>(op, op.getType(), ValueRange(), body);
+    return success();
+  }
+};
+
 } // namespace
 
 void IndexMapOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                              MLIRContext *context) {
-  patterns.add<SimplifyMap, ComposeMaps>(context);
+  patterns.add<SimplifyMap, ComposeMaps, ReadGenerated>(context);
 }
 
 /// Sums of coordinates may be divided where that is a reshape: the position in

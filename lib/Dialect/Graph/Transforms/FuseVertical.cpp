@@ -25,7 +25,6 @@
 
 #include "FusionGroups.h"
 #include "deplo/Dialect/Graph/Transforms/Passes.h"
-#include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
@@ -38,16 +37,6 @@ namespace deplo::graph {
 
 #define GEN_PASS_DEF_FUSEVERTICALPASS
 #include "deplo/Dialect/Graph/Transforms/Passes.h.inc"
-
-static MachineModel getMachine(tile::TargetAttr target) {
-  constexpr int64_t registerBytes = 4;
-  // Peak rates count a fused multiply-add as two.
-  return {static_cast<double>(target.getDramBytesPerSecond()),
-          target.getF32FlopsPerSecond() / 2.0,
-          target.getLaunchNanoseconds() * 1e-9, target.getMultiprocessors(),
-          target.getSharedPerBlock() +
-              target.getRegistersPerMultiprocessor() * registerBytes / 2};
-}
 
 namespace {
 struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
@@ -63,9 +52,9 @@ struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
     IRRewriter rewriter(&getContext());
     if (failed(makeReadable(rewriter, function)))
       return signalPassFailure();
-    FusionGroups groups(function, getMachine(target), policy);
+    FusionGroups groups(function, getMachineModel(target), policy);
     groups.fuse();
-    groups.emitRemarks(DEBUG_TYPE);
+    groups.emitRemarks(DEBUG_TYPE, "no primitive reads what another computes");
     groups.outline(rewriter);
   }
 };

@@ -47,38 +47,68 @@ static double getOperationsPerElement(Operation *op) {
   return operations;
 }
 
+MachineModel getMachineModel(tile::TargetAttr target) {
+  constexpr int64_t registerBytes = 4;
+  // Peak rates count a fused multiply-add as two.
+  return {static_cast<double>(target.getDramBytesPerSecond()),
+          target.getF32FlopsPerSecond() / 2.0,
+          target.getLaunchNanoseconds() * 1e-9, target.getMultiprocessors(),
+          target.getSharedPerBlock() +
+              target.getRegistersPerMultiprocessor() * registerBytes / 2};
+}
+
 //===----------------------------------------------------------------------===//
 // Groups of one
 //===----------------------------------------------------------------------===//
 
 FusionGroups::FusionGroups(func::FuncOp function, const MachineModel &machine,
-                           FusionPolicy policy)
+                           FusionPolicy policy, Kernels kernels)
     : function(function), machine(machine), policy(policy) {
   for (Operation &op : function.getBody().front()) {
     if (isa<MapOp, ReduceOp>(op))
-      addPrimitive(&op);
+      addPrimitive(&op, primitives.size());
     else if (auto fused = dyn_cast<FusedOp>(op))
-      addFused(fused);
+      kernels == Kernels::Fixed ? addFused(fused) : addKernel(fused);
   }
-  countUses();
+  if (kernels == Kernels::Fixed) {
+    countUses();
+  } else {
+    // Every result of a kernel is needed elsewhere.
+    uses.resize(primitives.size());
+    openUses.assign(primitives.size(), 1);
+  }
 }
 
-void FusionGroups::addPrimitive(Operation *op) {
+/// Adds a primitive to a group, the one that begins with it or an earlier one.
+void FusionGroups::addPrimitive(Operation *op, unsigned groupIndex) {
   unsigned index = primitives.size();
-  Primitive primitive = space.getPrimitive(op, index);
-  Group group;
-  group.members = {index};
-  group.first = group.last = index;
+  Primitive primitive = space.getPrimitive(op, groupIndex);
+  if (groups.size() == index)
+    groups.emplace_back(); // stays empty if the primitive joins another group
+  Group &group = groups[groupIndex];
+  if (group.members.empty())
+    group.first = index;
+  group.members.push_back(index);
+  group.last = index;
   unsigned depth = 0;
-  for (const Read &read : primitive.reads)
-    if (auto it = producers.find(read.source); it != producers.end())
+  for (Read &read : primitive.reads) {
+    read.source = resolve(read.source);
+    auto it = producers.find(read.source);
+    // Kernels that are there already run one after the other: only reductions
+    // of the same one wait for each other.
+    if (it != producers.end() &&
+        (group.kernels.empty() || findGroup(it->second) == groupIndex))
       depth = std::max(depth, depths[it->second]);
+  }
   if (primitive.isReduction()) {
-    group.kept = primitive.getResultAxes();
-    group.firstDepth = group.lastDepth = ++depth;
+    if (!group.kept)
+      group.kept = primitive.getResultAxes();
+    ++depth;
+    group.firstDepth = std::min(group.firstDepth, depth);
+    group.lastDepth = std::max(group.lastDepth, depth);
   }
   depths.push_back(depth);
-  group.operations =
+  group.operations +=
       getOperationsPerElement(op) * getEvaluations(primitive, primitive.axes);
   for (const Read &read : primitive.reads) {
     // Splits its axes as far as the read needs.
@@ -86,15 +116,73 @@ void FusionGroups::addPrimitive(Operation *op) {
         primitive, read.map,
         cast<RankedTensorType>(read.source.getType()).getShape(),
         getMemoryStrides(read.source));
-    if (read.source.getDefiningOp<ConstantOp>())
+    auto it = producers.find(read.source);
+    if (read.source.getDefiningOp<ConstantOp>() ||
+        (it != producers.end() && findGroup(it->second) == groupIndex))
       continue;
     int64_t &bytes = group.inputs[read.source];
     bytes = std::max(bytes, getBytesRead(primitive, read));
   }
   producers[op->getResult(0)] = index;
   primitives.push_back(std::move(primitive));
-  groups.push_back(std::move(group));
-  groupLinks.push_back(index);
+  groupLinks.push_back(groupIndex);
+}
+
+/// What a value in a kernel is in the function, or in the kernel that computes
+/// it.
+Value FusionGroups::resolve(Value value) const {
+  while (true) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto fused = dyn_cast<FusedOp>(argument.getOwner()->getParentOp());
+      if (!fused)
+        return value;
+      value = fused.getInputs()[argument.getArgNumber()];
+      continue;
+    }
+    auto fused = value.getDefiningOp<FusedOp>();
+    if (!fused || producers.count(value)) // not opened
+      return value;
+    value = fused.getYield()
+                .getValues()[cast<OpResult>(value).getResultNumber()];
+  }
+}
+
+/// Whether the primitives of `fused` can be looked at one by one.
+static bool canOpen(FusedOp fused) {
+  for (Operation &op : fused.getBody()->without_terminator()) {
+    if (!isa<MapOp, ReduceOp, IndexMapOp, ConstantOp>(op))
+      return false;
+    if (isa<MapOp, ReduceOp>(op) && !llvm::all_of(op.getOperands(), traceRead))
+      return false;
+  }
+  return llvm::all_of(fused.getYield().getValues(), [](Value value) {
+    return isa_and_nonnull<MapOp, ReduceOp>(value.getDefiningOp());
+  });
+}
+
+/// A group of the primitives of a kernel.
+void FusionGroups::addKernel(FusedOp fused) {
+  if (!canOpen(fused))
+    return addFused(fused);
+  unsigned index = primitives.size();
+  size_t checkpoint = space.classes.getCheckpoint();
+  groups.emplace_back().kernels = {fused};
+  bool sharesLoops = true;
+  for (Operation &op : fused.getBody()->without_terminator()) {
+    if (!isa<MapOp, ReduceOp>(op))
+      continue;
+    addPrimitive(&op, index);
+    const Primitive &reader = primitives.back();
+    for (const Read &read : reader.reads)
+      if (auto it = producers.find(read.source);
+          it != producers.end() && findGroup(it->second) == index)
+        sharesLoops &= space.unify(reader, read.map, primitives[it->second]);
+  }
+  space.classes.commit(checkpoint, index);
+  Group &group = groups[index];
+  group.isFixed = !sharesLoops;
+  for (Value value : fused.getYield().getValues())
+    group.outputs.push_back(producers.lookup(value));
 }
 
 void FusionGroups::addFused(FusedOp op) {
@@ -207,28 +295,27 @@ double FusionGroups::getRecomputation(unsigned producer,
 // Merging
 //===----------------------------------------------------------------------===//
 
-/// Whether a third group reads from `producer`'s and is read by `consumer`'s.
-bool FusionGroups::isBetween(unsigned producer, unsigned consumer) const {
-  unsigned target = findGroup(producer);
-  SmallVector<unsigned> pending = {findGroup(consumer)};
+bool FusionGroups::dependsOn(unsigned reader, unsigned source,
+                             bool isIndirect) const {
+  SmallVector<unsigned> pending = {reader};
   llvm::SmallDenseSet<unsigned> visited(pending.begin(), pending.end());
-  bool isFirst = true;
+  bool isFirst = isIndirect;
   while (!pending.empty()) {
     const Group &group = groups[pending.pop_back_val()];
     for (const auto &[value, bytes] : group.inputs) {
       auto it = producers.find(value);
       if (it == producers.end())
         continue;
-      unsigned source = findGroup(it->second);
-      if (source == target) {
+      unsigned read = findGroup(it->second);
+      if (read == source) {
         if (!isFirst)
           return true;
         continue;
       }
-      // What ends before the producer begins does not read from it.
-      if (groups[source].last > groups[target].first &&
-          visited.insert(source).second)
-        pending.push_back(source);
+      // What ends before the source begins does not read from it.
+      if (groups[read].last > groups[source].first &&
+          visited.insert(read).second)
+        pending.push_back(read);
     }
     isFirst = false;
   }
@@ -323,6 +410,44 @@ std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
   return std::nullopt;
 }
 
+/// Whether reductions of both groups keep the same axes, and every primitive
+/// still runs in loops of its own and reads boxes.
+std::optional<std::string>
+FusionGroups::checkLoops(unsigned from, unsigned into, size_t checkpoint) {
+  AxisClasses &classes = space.classes;
+  if (groups[from].kept && groups[into].kept) {
+    SmallVector<Axis> a = classes.getLeaves(*groups[from].kept);
+    SmallVector<Axis> b = classes.getLeaves(*groups[into].kept);
+    llvm::sort(a);
+    llvm::sort(b);
+    if (a != b)
+      return "their reductions keep different axes";
+  }
+  if (classes.hasJoinedLoopsSince(checkpoint) ||
+      classes.hasSplitSince(checkpoint))
+    for (unsigned group : {from, into})
+      for (unsigned member : groups[group].members)
+        if (auto reason = checkMember(primitives[member]))
+          return reason;
+  return std::nullopt;
+}
+
+/// Replaces `into` by `merged`, which has everything but the members.
+void FusionGroups::commit(unsigned from, unsigned into, Group merged,
+                          size_t checkpoint) {
+  // The larger list of members stays where it is.
+  merged.members = std::move(groups[into].members);
+  SmallVector<unsigned> others = std::move(groups[from].members);
+  if (others.size() > merged.members.size())
+    std::swap(others, merged.members);
+  llvm::append_range(merged.members, others);
+  groups[from] = {};
+  groups[into] = std::move(merged);
+  groupLinks[from] = into;
+  space.classes.commit(checkpoint, into);
+  space.classes.mergeOwners(from, into);
+}
+
 std::optional<std::string> FusionGroups::merge(unsigned producer,
                                                unsigned consumer) {
   unsigned from = findGroup(producer), into = findGroup(consumer);
@@ -330,7 +455,7 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
     return "the policy is never to fuse";
   if (groups[from].isFixed || groups[into].isFixed)
     return "one of them is a kernel already";
-  if (isBetween(producer, consumer))
+  if (dependsOn(into, from, /*isIndirect=*/true))
     return "another kernel runs between them";
 
   AxisClasses &classes = space.classes;
@@ -341,20 +466,8 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
   };
   if (auto reason = unifyReads(producer, consumer))
     return refuse(*reason);
-  if (groups[from].kept && groups[into].kept) {
-    SmallVector<Axis> a = classes.getLeaves(*groups[from].kept);
-    SmallVector<Axis> b = classes.getLeaves(*groups[into].kept);
-    llvm::sort(a);
-    llvm::sort(b);
-    if (a != b)
-      return refuse("their reductions keep different axes");
-  }
-  if (classes.hasJoinedLoopsSince(checkpoint) ||
-      classes.hasSplitSince(checkpoint))
-    for (unsigned group : {from, into})
-      for (unsigned member : groups[group].members)
-        if (auto reason = checkMember(primitives[member]))
-          return refuse(*reason);
+  if (auto reason = checkLoops(from, into, checkpoint))
+    return refuse(*reason);
 
   Group merged =
       getMerged(producer, consumer, getRecomputation(producer, consumer));
@@ -366,22 +479,12 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
   if (policy == FusionPolicy::Auto && !pays(fused, first, second, machine))
     return refuse("it doesn't pay: " + numbers);
 
-  // The larger list of members stays where it is.
-  merged.members = std::move(groups[into].members);
-  SmallVector<unsigned> others = std::move(groups[from].members);
-  if (others.size() > merged.members.size())
-    std::swap(others, merged.members);
-  llvm::append_range(merged.members, others);
   for (const auto &[value, bytes] : groups[into].inputs)
     if (auto it = producers.find(value);
         it != producers.end() && findGroup(it->second) == from)
       for (Use use : uses[it->second])
         openUses[it->second] -= findGroup(use.reader) == into;
-  groups[from] = {};
-  groups[into] = std::move(merged);
-  groupLinks[from] = into;
-  classes.commit(checkpoint, into);
-  classes.mergeOwners(from, into);
+  commit(from, into, std::move(merged), checkpoint);
   decisions.push_back({producer, consumer, true, numbers});
   return std::nullopt;
 }

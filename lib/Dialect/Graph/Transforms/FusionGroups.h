@@ -9,12 +9,14 @@
 #include "deplo/Analysis/FusionCost.h"
 #include "deplo/Dialect/Graph/Transforms/IterationSpace.h"
 #include "deplo/Dialect/Graph/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
 #include <string>
 
 namespace deplo::graph {
@@ -31,19 +33,34 @@ llvm::SmallVector<int64_t> getMemoryStrides(mlir::Value tensor);
 llvm::LogicalResult makeReadable(mlir::RewriterBase &rewriter,
                                  mlir::func::FuncOp function);
 
+/// What the cost model knows of `target`.
+MachineModel getMachineModel(tile::TargetAttr target);
+
 class FusionGroups {
 public:
-  FusionGroups(mlir::func::FuncOp function, const MachineModel &machine,
-               FusionPolicy policy);
+  /// Kernels that are there already are merged with others, or left alone.
+  enum class Kernels { Merged, Fixed };
 
-  /// Merges groups as far as it is legal and pays.
+  FusionGroups(mlir::func::FuncOp function, const MachineModel &machine,
+               FusionPolicy policy, Kernels kernels = Kernels::Fixed);
+
+  /// Merges groups with those that they read from, as far as it is legal and
+  /// pays.
   void fuse();
 
-  /// Says what was merged and what was not, with numbers.
-  void emitRemarks(llvm::StringRef category);
+  /// Merges groups neither of which reads from the other, as far as it is legal
+  /// and pays.
+  void fuseSiblings();
+
+  /// Says what was merged and what was not, with numbers; `nothing` if there
+  /// was no pair to look at.
+  void emitRemarks(llvm::StringRef category, llvm::StringRef nothing);
 
   /// Puts each group into a graph.fused.
   void outline(mlir::RewriterBase &rewriter);
+
+  /// Makes one graph.fused of the kernels of each group.
+  void mergeKernels(mlir::RewriterBase &rewriter);
 
 private:
   using Axis = AxisClasses::Axis;
@@ -69,35 +86,51 @@ private:
     double operations = 0;
     /// A graph.fused that is there already: never merged.
     bool isFixed = false;
+    /// Kernels that are there already and make up the group.
+    llvm::SmallVector<FusedOp> kernels;
   };
 
-  /// What became of a producer and its consumer.
+  /// What became of a producer and its consumer, or of siblings.
   struct Decision {
     unsigned producer, consumer;
     bool isFused;
     std::string reason;
   };
 
-  void addPrimitive(mlir::Operation *op);
+  void addPrimitive(mlir::Operation *op, unsigned group);
   void addFused(FusedOp op);
+  void addKernel(FusedOp op);
+  mlir::Value resolve(mlir::Value value) const;
   void countUses();
 
   /// Merges the group of `producer` into the group of `consumer`; if it can't,
   /// returns why.
   std::optional<std::string> merge(unsigned producer, unsigned consumer);
   std::optional<std::string> unifyReads(unsigned producer, unsigned consumer);
+  /// Merges siblings; if it can't, returns why.
+  std::optional<std::string> mergeSiblings(unsigned first, unsigned second);
+  bool joinLoops(const Group &first, const Group &second);
+  int64_t getSharedBytes(const Group &first, const Group &second) const;
+  bool isLaunchBound(const Group &group) const;
+  llvm::SmallVector<unsigned> findSiblings(unsigned group);
+  std::optional<std::string> checkLoops(unsigned from, unsigned into,
+                                        size_t checkpoint);
+  void commit(unsigned from, unsigned into, Group merged, size_t checkpoint);
   std::optional<std::string> checkBoundary(const Group &merged);
   std::optional<std::string> checkMember(const Primitive &primitive);
   Group getMerged(unsigned producer, unsigned consumer,
                   double recomputation) const;
   double getRecomputation(unsigned producer, unsigned consumer) const;
-  bool isBetween(unsigned producer, unsigned consumer) const;
+  /// Whether `reader` depends on `source`, both groups, not counting what it
+  /// reads from it directly if `isIndirect`.
+  bool dependsOn(unsigned reader, unsigned source, bool isIndirect) const;
   KernelCost getCost(const Group &group) const;
   double getEvaluations(const Primitive &primitive,
                         llvm::ArrayRef<Axis> kept) const;
   std::string compare(const KernelCost &fused, const KernelCost &producer,
                       const KernelCost &consumer) const;
   std::string describe(unsigned primitive) const;
+  static std::string describe(mlir::Operation *op);
 
   unsigned findGroup(unsigned primitive) const;
   llvm::SmallVector<unsigned> getGroupsInOrder() const;
@@ -118,6 +151,9 @@ private:
   std::vector<Group> groups;
   std::vector<std::string> kernelNames; // of groups
   std::vector<Decision> decisions;
+  /// Groups by what siblings have in common.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> readers;
+  std::map<llvm::SmallVector<int64_t>, llvm::SmallVector<unsigned>> smallGroups;
 };
 
 } // namespace deplo::graph

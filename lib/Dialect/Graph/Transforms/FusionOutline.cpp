@@ -87,18 +87,24 @@ static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops) {
 
 void FusionGroups::nameKernels() {
   llvm::StringSet<> taken;
-  for (const Primitive &primitive : primitives)
-    if (auto fused = dyn_cast<FusedOp>(primitive.op))
-      taken.insert(fused.getKernel());
   kernelNames.resize(groups.size());
+  SmallVector<unsigned> unnamed;
   for (unsigned index : getGroupsInOrder()) {
     Group &group = groups[index];
     llvm::sort(group.members);
-    if (group.isFixed) {
-      kernelNames[index] =
-          cast<FusedOp>(primitives[index].op).getKernel().str();
+    FusedOp fused = group.isFixed ? dyn_cast<FusedOp>(primitives[index].op)
+                                  : FusedOp();
+    if (group.kernels.size() == 1)
+      fused = group.kernels.front();
+    if (!fused) {
+      unnamed.push_back(index);
       continue;
     }
+    kernelNames[index] = fused.getKernel().str();
+    taken.insert(kernelNames[index]);
+  }
+  for (unsigned index : unnamed) {
+    Group &group = groups[index];
     SmallVector<Operation *> ops;
     for (unsigned member : group.members)
       ops.push_back(primitives[member].op);
@@ -149,7 +155,10 @@ SmallVector<unsigned> FusionGroups::getGroupsInOrder() const {
 //===----------------------------------------------------------------------===//
 
 std::string FusionGroups::describe(unsigned primitive) const {
-  Operation *op = primitives[primitive].op;
+  return describe(primitives[primitive].op);
+}
+
+std::string FusionGroups::describe(Operation *op) {
   std::string name = getNameOf(op);
   StringRef kind = op->getName().stripDialect();
   return name == kind ? name : name + "'s " + kind.str();
@@ -182,8 +191,12 @@ std::string FusionGroups::compare(const KernelCost &fused,
   return text;
 }
 
-void FusionGroups::emitRemarks(StringRef category) {
+void FusionGroups::emitRemarks(StringRef category, StringRef nothing) {
   nameKernels();
+  if (decisions.empty())
+    remark::missed(function.getLoc(),
+                   remark::RemarkOpts::name("Fused").category(category))
+        << nothing;
   for (const Decision &decision : decisions) {
     StringRef kernel = kernelNames[findGroup(decision.consumer)];
     Location loc = primitives[decision.consumer].op->getLoc();
@@ -206,8 +219,8 @@ void FusionGroups::emitRemarks(StringRef category) {
   }
   for (unsigned index : getGroupsInOrder()) {
     const Group &group = groups[index];
-    if (group.isFixed)
-      continue;
+    if (group.isFixed || group.kernels.size() == 1)
+      continue; // known already
     KernelCost cost = getCost(group);
     std::string text;
     llvm::raw_string_ostream(text)

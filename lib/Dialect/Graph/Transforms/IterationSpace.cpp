@@ -239,6 +239,73 @@ bool IterationSpace::unify(const Primitive &reader, AffineMap map,
   return true;
 }
 
+//===----------------------------------------------------------------------===//
+// Parts that do not read from each other
+//===----------------------------------------------------------------------===//
+
+/// Makes two lists of axes the same loops, unless an item would then be read
+/// along a diagonal.
+bool IterationSpace::tryJoin(ArrayRef<Axis> axes, ArrayRef<Axis> others,
+                             ArrayRef<const Primitive *> items) {
+  size_t checkpoint = classes.getCheckpoint();
+  bool isJoined = classes.unify(axes, others) &&
+                  llvm::all_of(items, [&](const Primitive *item) {
+                    return hasDistinctLoops(*item);
+                  });
+  if (!isJoined)
+    classes.rollBack(checkpoint);
+  return isJoined;
+}
+
+static SmallVector<int64_t> getResultShape(const Primitive &primitive) {
+  auto reduce = dyn_cast_or_null<ReduceOp>(primitive.op);
+  return reduce ? llvm::to_vector(getShape(reduce.getResult()))
+                : llvm::to_vector(primitive.shape);
+}
+
+/// Reductions alike share all loops, others those of their results.
+bool IterationSpace::joinResults(const Primitive &a, const Primitive &b,
+                                 ArrayRef<const Primitive *> items) {
+  auto first = dyn_cast_or_null<ReduceOp>(a.op);
+  auto second = dyn_cast_or_null<ReduceOp>(b.op);
+  if (first && second && a.shape == b.shape &&
+      first.getAxes() == second.getAxes())
+    return tryJoin(a.axes, b.axes, items);
+  return getResultShape(a) == getResultShape(b) &&
+         tryJoin(a.getResultAxes(), b.getResultAxes(), items);
+}
+
+void IterationSpace::joinParts(ArrayRef<const Primitive *> items,
+                               ArrayRef<unsigned> outputs,
+                               llvm::IntEqClasses &parts) {
+  auto areApart = [&](unsigned a, unsigned b) {
+    return parts.findLeader(a) != parts.findLeader(b);
+  };
+  using Key = std::tuple<const void *, const void *, ArrayRef<int64_t>>;
+  llvm::DenseMap<Key, SmallVector<unsigned, 1>> readers;
+  for (unsigned index = 0; index < items.size(); ++index)
+    for (const Read &read : items[index]->reads) {
+      if (read.source.getDefiningOp<ConstantOp>())
+        continue;
+      SmallVector<unsigned, 1> &others =
+          readers[{read.source.getAsOpaquePointer(),
+                   read.map.getAsOpaquePointer(), items[index]->shape}];
+      for (unsigned other : others)
+        if (areApart(index, other) &&
+            tryJoin(items[index]->axes, items[other]->axes, items))
+          parts.join(index, other);
+      if (llvm::all_of(others, [&](unsigned other) {
+            return areApart(index, other);
+          }))
+        others.push_back(index);
+    }
+  for (auto [number, output] : llvm::enumerate(outputs))
+    for (unsigned other : outputs.take_front(number))
+      if (areApart(output, other) &&
+          joinResults(*items[output], *items[other], items))
+        parts.join(output, other);
+}
+
 bool IterationSpace::hasDistinctLoops(const Primitive &primitive) const {
   SmallVector<Axis> leaves = classes.getLeaves(primitive.axes);
   llvm::sort(leaves);

@@ -67,10 +67,23 @@ LogicalResult LoopDialect::verifyRegionArgAttribute(Operation *op,
                                                     unsigned regionIndex,
                                                     unsigned argIndex,
                                                     NamedAttribute attribute) {
-  if (attribute.getName() != "loop.result")
-    return op->emitOpError() << "has unknown argument attribute '"
-                             << attribute.getName().getValue() << "'";
+  StringRef name = attribute.getName().getValue();
   auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name == "loop.dtype") {
+    Type type = function ? function.getArgumentTypes()[argIndex] : Type();
+    auto dtype = dyn_cast<StringAttr>(attribute.getValue());
+    if (!dtype || (dtype != "bool" && dtype != "u8"))
+      return op->emitOpError() << "'loop.dtype' of argument " << argIndex
+                               << " must be \"bool\" or \"u8\"";
+    if (!isa_and_nonnull<MemRefType>(type) ||
+        !cast<MemRefType>(type).getElementType().isInteger(8))
+      return op->emitOpError() << "'loop.dtype' marks argument " << argIndex
+                               << ", expected a memref of i8";
+    return success();
+  }
+  if (name != "loop.result")
+    return op->emitOpError()
+           << "has unknown argument attribute '" << name << "'";
   if (!function || !isa<UnitAttr>(attribute.getValue()))
     return op->emitOpError()
            << "'loop.result' must be a unit attribute of a function argument";

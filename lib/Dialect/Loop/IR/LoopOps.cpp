@@ -179,9 +179,15 @@ bool KernelOp::isWritten(BlockArgument argument) {
 LogicalResult KernelOp::verify() {
   for (BlockArgument argument : getArguments()) {
     unsigned number = argument.getArgNumber();
-    if (!isa<MemRefType>(argument.getType())) // C1
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    if (!type) // C1
       return emitOpError() << "argument " << number << " must be a memref, got "
                            << argument.getType();
+    Type element = type.getElementType();
+    if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() % 8 != 0) // C1
+      return emitOpError() << "argument " << number << " is " << type
+                           << ", whose elements are no whole bytes; a bool is "
+                              "an i8 in memory";
     Operation *load = nullptr, *store = nullptr;
     for (Operation *user : argument.getUsers()) {
       if (isa<LoadOp>(user))

@@ -26,7 +26,7 @@ static int64_t getRegisters(Value tile) {
     return 0;
   if (auto broadcast = tile.getDefiningOp<BroadcastOp>())
     return getRegisters(broadcast.getInput());
-  if (tile.getDefiningOp<SplatOp>())
+  if (isa_and_nonnull<SplatOp, IotaOp>(tile.getDefiningOp()))
     return 1;
   constexpr int64_t registerBits = 32;
   return llvm::divideCeil(

@@ -141,12 +141,8 @@ void TileDims::visitAccess(OpT access, ArrayRef<unsigned> numbers) {
     if (step == 1 && hasUnitStride(memref, memrefDim))
       ++known.contiguousAccesses;
     AffineIndex index = AffineIndex::get(access.getIndices()[memrefDim]);
-    auto argument = dyn_cast_if_present<BlockArgument>(index.base);
-    if (argument && argument.getOwner() == kernel.getBody() &&
-        argument.getArgNumber() >= kernel.getNumMemrefs()) {
-      known.axis = argument.getArgNumber() - kernel.getNumMemrefs();
-      known.extent = kernel.getAxis(*known.axis).getExtent();
-    } else if (access.getBounds() && !index.base) {
+    if (!learnAxis(known, index.base) && access.getBounds() &&
+        !index.base) {
       int64_t bound = (*access.getBounds())[tileDim] - index.offset;
       known.extent =
           std::min<int64_t>(known.extent, llvm::divideCeil(bound, step));
@@ -170,6 +166,17 @@ void TileDims::numberClasses() {
   }
 }
 
+/// A class that starts at an axis's index is that axis.
+bool TileDims::learnAxis(Class &known, Value start) {
+  auto argument = dyn_cast_if_present<BlockArgument>(start);
+  if (!argument || argument.getOwner() != kernel.getBody() ||
+      argument.getArgNumber() < kernel.getNumMemrefs())
+    return false;
+  known.axis = argument.getArgNumber() - kernel.getNumMemrefs();
+  known.extent = kernel.getAxis(*known.axis).getExtent();
+  return true;
+}
+
 TileDims::TileDims(KernelOp kernel) : kernel(kernel) {
   kernel.walk([&](Operation *op) { visit(op); });
   numberClasses();
@@ -178,6 +185,9 @@ TileDims::TileDims(KernelOp kernel) : kernel(kernel) {
       visitAccess(load, getClasses(load.getResult()));
     else if (auto store = dyn_cast<StoreOp>(op))
       visitAccess(store, getClasses(store.getValueMutable()));
+    else if (auto iota = dyn_cast<IotaOp>(op))
+      for (unsigned number : getClasses(iota.getResult()))
+        learnAxis(classes[number], iota.getStart());
   });
 }
 

@@ -15,7 +15,7 @@ using namespace mlir;
 namespace deplo::tile {
 
 bool takesAnyLayout(Operation *op) {
-  return isa<arith::ConstantOp, SplatOp, InBoundsOp>(op) &&
+  return isa<arith::ConstantOp, SplatOp, InBoundsOp, IotaOp>(op) &&
          isTile(op->getResult(0));
 }
 

@@ -427,6 +427,18 @@ LogicalResult InBoundsOp::verify() {
   return success();
 }
 
+LogicalResult IotaOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (type.getRank() > 1) // C1
+    return emitOpError() << "result " << type << " has " << type.getRank()
+                         << " dimensions, expected one or none";
+  Type element = type.getElementType();
+  if (!element.isInteger(32) && !element.isInteger(64)) // C2
+    return emitOpError() << "result holds " << element
+                         << ", expected i32 or i64";
+  return success();
+}
+
 LogicalResult ConvertLayoutOp::verify() {
   if (!getLayout(getInput()) || !getLayout(getResult())) // C2
     return emitOpError("needs a layout on its operand and its result");

@@ -188,6 +188,8 @@ void Chunker::cloneIntoLoop(Operation *op, Value start, IRMapping &mapping) {
     shift(store, *getDim(cast<StoreOp>(op).getValueMutable()), start);
   } else if (auto mask = dyn_cast<InBoundsOp>(clone)) {
     mask.getCornerMutable()[*getDim(op->getResult(0))].set(start);
+  } else if (auto iota = dyn_cast<IotaOp>(clone)) {
+    iota.getStartMutable().set(start);
   }
   builder.insert(clone);
   for (auto [before, after] :

@@ -136,6 +136,12 @@ void ReductionWidener::widen(Operation *op) {
       .Case([&](BroadcastOp broadcast) {
         wide[broadcast.getResult()] = widenBroadcast(broadcast);
       })
+      .Case([&](IotaOp iota) {
+        Value start = arith::ConstantIndexOp::create(builder, iota.getLoc(), 0);
+        wide[iota.getResult()] =
+            IotaOp::create(builder, iota.getLoc(),
+                           getWideType(iota.getResult().getType()), start);
+      })
       .Default([&](Operation *op) {
         // Index arithmetic is folded into the loads that it is for.
         if (op->getResult(0).getType().isIndex()) {

@@ -105,6 +105,7 @@ private:
   LogicalResult convertReduce(loop::ReduceOp reduce);
   LogicalResult convertLoad(loop::LoadOp load);
   LogicalResult convertStore(loop::StoreOp store);
+  LogicalResult convertNumber(arith::IndexCastOp cast);
   LogicalResult convertElementwise(Operation *op);
 
   template <typename AccessOp>
@@ -356,6 +357,25 @@ LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
   return success();
 }
 
+/// The number of a loop's iteration.
+LogicalResult Tileifier::convertNumber(arith::IndexCastOp cast) {
+  const LoopVariable &variable = variables[cast.getIn()];
+  Location loc = cast.getLoc();
+  Type type = cast.getType();
+  if (!variable.dim && !variable.index) { // a loop of one iteration
+    values[cast] = {
+        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type)), {}};
+    return success();
+  }
+  SmallVector<unsigned> dims;
+  if (variable.dim)
+    dims.push_back(*variable.dim);
+  values[cast] = {
+      IotaOp::create(builder, loc, getTileType(type, dims), variable.index),
+      dims};
+  return success();
+}
+
 LogicalResult Tileifier::convertElementwise(Operation *op) {
   if (isa<arith::ConstantOp>(op)) {
     values[op->getResult(0)] = {builder.clone(*op)->getResult(0), {}};
@@ -365,8 +385,8 @@ LogicalResult Tileifier::convertElementwise(Operation *op) {
     if (!values.count(operand))
       return op->emitError()
              << "'" << op->getName()
-             << "' uses a loop variable as a number, which "
-                "tiles don't have; load the numbers from memory";
+             << "' computes with a loop variable; make a number of it "
+                "with arith.index_cast first";
   if (!op->hasTrait<OpTrait::Elementwise>() || op->getNumRegions() != 0)
     return op->emitError() << "'" << op->getName()
                            << "' has no form on tiles, expected an elementwise "
@@ -402,6 +422,9 @@ LogicalResult Tileifier::convert(Operation *op) {
     return convertLoad(load);
   if (auto store = dyn_cast<loop::StoreOp>(op))
     return convertStore(store);
+  if (auto cast = dyn_cast<arith::IndexCastOp>(op);
+      cast && variables.count(cast.getIn()))
+    return convertNumber(cast);
   if (op->getNumResults() == 1 && op->getResult(0).getType().isIndex() &&
       isa<arith::ConstantOp>(op))
     return success(); // a coordinate; accesses look it up

@@ -194,3 +194,20 @@ tile.kernel @pointwise(%x: memref<8xf32>, %y: memref<8xf32>) axes(%i = 8 step 8 
   %a = tile.load %x[%i] : memref<8xf32> -> tensor<8xf32>
   tile.store %a, %y[%i] : tensor<8xf32>, memref<8xf32>
 }
+
+// -----
+
+// Numbers of a chunk start where the chunk does.
+// CHECK-LABEL: tile.kernel @numbers
+// CHECK:         scf.for %[[K:.+]] = %{{.+}} to
+// CHECK:           tile.iota %[[K]] : tensor<1024xi64>
+tile.kernel @numbers(%x: memref<8x65536xi64>, %y: memref<8xi64>) axes(%i = 8 step 1 grid) warps(4)
+    attributes {schedule = #tile.schedule<block = [1], warps = 4, vector = 2, chunk = 1024>} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<8x65536xi64> -> tensor<1x65536xi64>
+  %n = tile.iota %c0 : tensor<65536xi64>
+  %b = tile.broadcast %n dims [1] : tensor<65536xi64> -> tensor<1x65536xi64>
+  %c = arith.muli %a, %b : tensor<1x65536xi64>
+  %s = tile.reduce [add] %c axis 1 : tensor<1x65536xi64> -> tensor<1xi64>
+  tile.store %s, %y[%i] : tensor<1xi64>, memref<8xi64>
+}

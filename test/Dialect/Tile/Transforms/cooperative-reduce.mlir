@@ -118,3 +118,20 @@ tile.kernel @pointwise(%x: memref<8xf32>, %y: memref<8xf32>) axes(%i = 8 tile) {
   %a = tile.load %x[%i] : memref<8xf32> -> tensor<8xf32>
   tile.store %a, %y[%i] : tensor<8xf32>, memref<8xf32>
 }
+
+// -----
+
+// The numbers of a reduction's iterations become a tile of them.
+// CHECK-LABEL: tile.kernel @numbers
+// CHECK:         %[[ZERO:.+]] = arith.constant 0 : index
+// CHECK:         %[[N:.+]] = tile.iota %[[ZERO]] : tensor<64xi64>
+// CHECK:         %[[B:.+]] = tile.broadcast %[[N]] dims [1] : tensor<64xi64> -> tensor<8x64xi64>
+// CHECK:         tile.reduce [max] %[[B]] axis 1
+tile.kernel @numbers(%y: memref<8xi64>) axes(%i = 8 tile) {
+  %m = loop.reduce max %k = 0 to 64 : tensor<8xi64> {
+    %l = tile.iota %k : tensor<i64>
+    %b = tile.broadcast %l dims [] : tensor<i64> -> tensor<8xi64>
+    loop.yield %b : tensor<8xi64>
+  }
+  tile.store %m, %y[%i] : tensor<8xi64>, memref<8xi64>
+}

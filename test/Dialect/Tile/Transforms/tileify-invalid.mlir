@@ -47,8 +47,9 @@ loop.kernel @diagonal(%x: memref<8x8xf32>, %y: memref<8xf32>) {
 
 loop.kernel @counter(%y: memref<8xi64>) {
   loop.for %i = 0 to 8 {
-    // expected-error @below {{'arith.index_cast' uses a loop variable as a number, which tiles don't have; load the numbers from memory}}
-    %a = arith.index_cast %i : index to i64
+    // expected-error @below {{'arith.muli' computes with a loop variable; make a number of it with arith.index_cast first}}
+    %n = arith.muli %i, %i : index
+    %a = arith.index_cast %n : index to i64
     loop.store %a, %y[%i] : memref<8xi64>
   }
 }

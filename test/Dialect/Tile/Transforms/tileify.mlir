@@ -207,3 +207,24 @@ loop.kernel @empty_reduce(%x: memref<4x0xf32>, %y: memref<4xf32>) {
 // REMARK: [Missed] Tileify | Category:deplo-tileify | Remark="the module has no loop.kernel"
 module {
 }
+
+// -----
+
+// A loop variable as a number: a tile of them for a parallel loop, one for a
+// loop that stays.
+// CHECK-LABEL: tile.kernel @numbers
+// CHECK:         tile.iota %i : tensor<8xi64>
+// CHECK:         loop.reduce min %[[K:.+]] = 0 to 64
+// CHECK:           tile.iota %[[K]] : tensor<i64>
+// CHECK:           tile.broadcast %{{.+}} dims [] : tensor<i64> -> tensor<8xi64>
+loop.kernel @numbers(%y: memref<8xi64>) {
+  loop.for %i = 0 to 8 {
+    %n = arith.index_cast %i : index to i64
+    %m = loop.reduce min %k = 0 to 64 : i64 {
+      %l = arith.index_cast %k : index to i64
+      %s = arith.subi %l, %n : i64
+      loop.yield %s : i64
+    }
+    loop.store %m, %y[%i] : memref<8xi64>
+  }
+}

@@ -27,12 +27,15 @@ def Graph_Dialect : Dialect {
     Function arguments may carry
     - `graph.name`, a string: the name in the source program,
     - `graph.strides`, an array of integers: element strides of an input that is
-      not row-major contiguous, one for each dimension, none negative.
+      not row-major contiguous, one for each dimension, none negative,
+    - `graph.unsigned`, a unit: the elements, i8, are unsigned for the caller.
+      Results may carry it as well.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 def Graph_DimsAttr : AttrDef<Graph_Dialect, "Dims", [

@@ -238,8 +238,8 @@ def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, SameOperandsAndResultElementTyp
     Constraints:
     - C1: operand and result hold the same number of elements (static shapes).
   }];
-  let arguments = (ins Graph_FloatTensor:$input);
-  let results = (outs Graph_FloatTensor:$result);
+  let arguments = (ins Graph_AnyTensor:$input);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -256,8 +256,8 @@ def Graph_PermuteOp : Graph_Op<"permute", [Pure, SameOperandsAndResultElementTyp
     - C1: `permutation` is a permutation of the operand's axes.
     - C2: the result's shape is the operand's, permuted.
   }];
-  let arguments = (ins Graph_FloatTensor:$input, DenseI64ArrayAttr:$permutation);
-  let results = (outs Graph_FloatTensor:$result);
+  let arguments = (ins Graph_AnyTensor:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$input `by` $permutation attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -274,8 +274,8 @@ def Graph_ExpandOp : Graph_Op<"expand", [Pure, SameOperandsAndResultElementType]
     - C1: aligned at the last axis, each operand size is 1 or the result's size,
       and the result's rank is no smaller.
   }];
-  let arguments = (ins Graph_FloatTensor:$input);
-  let results = (outs Graph_FloatTensor:$result);
+  let arguments = (ins Graph_AnyTensor:$input);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -292,8 +292,8 @@ def Graph_SliceOp : Graph_Op<"slice", [Pure, SameOperandsAndResultElementType]> 
     - C1: one offset and one stride for each axis; strides are positive.
     - C2: the result has the operand's rank and reads within its bounds.
   }];
-  let arguments = (ins Graph_FloatTensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$strides);
-  let results = (outs Graph_FloatTensor:$result);
+  let arguments = (ins Graph_AnyTensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$strides);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$input `offsets` $offsets `strides` $strides attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -355,6 +355,28 @@ def Graph_MapOp : Graph_Op<"map", [Pure, IsolatedFromAbove, SingleBlockImplicitT
     /// The scalar that the region yields.
     ::mlir::Value getYielded() { return getBody()->getTerminator()->getOperand(0); }
   }];
+}
+
+def Graph_IndexOp : Graph_Op<"index", [Pure, HasParent<"MapOp">]> {
+  let summary = "a coordinate of the element that a map computes, as a number";
+  let description = [{
+    Coordinates count from 0 along `axis` of the result. A map without operands
+    that yields one is an iota.
+
+    ```mlir
+    %r = graph.map () -> tensor<8xi64> {
+      %i = graph.index 0 : i64
+      graph.yield %i : i64
+    }
+    ```
+
+    Constraints:
+    - C1: `axis` is an axis of the enclosing map's result.
+  }];
+  let arguments = (ins I64Attr:$axis);
+  let results = (outs AnyTypeOf<[I32, I64]>:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Graph_ReduceOp : Graph_Op<"reduce", [Pure,

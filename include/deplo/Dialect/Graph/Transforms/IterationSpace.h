@@ -12,6 +12,8 @@
 #include "deplo/Analysis/BufferViews.h"
 #include "deplo/Dialect/Graph/IR/Graph.h"
 
+#include "llvm/ADT/IntEqClasses.h"
+
 namespace deplo::graph {
 
 /// A read of `source[map(i)]`, i being the coordinates of the reader.
@@ -73,6 +75,13 @@ public:
   llvm::SmallVector<LinearCoordinate>
   getResultCoordinates(const Primitive &primitive);
 
+  /// Makes parts of a kernel, none of which reads from another, run in the same
+  /// loops where they read one buffer alike or have results of one shape.
+  /// `outputs` are the positions in `items` of what leaves the kernel; `parts`
+  /// joins items that read from each other, and then those that share loops.
+  void joinParts(llvm::ArrayRef<const Primitive *> items,
+                 llvm::ArrayRef<unsigned> outputs, llvm::IntEqClasses &parts);
+
   /// Whether the loops of `primitive` are all different.
   bool hasDistinctLoops(const Primitive &primitive) const;
 
@@ -81,6 +90,10 @@ public:
 private:
   std::optional<LinearCoordinate> getCoordinate(const Primitive &reader,
                                                 mlir::AffineExpr expr);
+  bool tryJoin(llvm::ArrayRef<Axis> axes, llvm::ArrayRef<Axis> others,
+               llvm::ArrayRef<const Primitive *> items);
+  bool joinResults(const Primitive &a, const Primitive &b,
+                   llvm::ArrayRef<const Primitive *> items);
 };
 
 /// The view in which a read at `coordinates` is a box.

@@ -8,11 +8,11 @@
 
 namespace deplo::graph {
 
-/// When vertical fusion merges groups that it may merge.
+/// When fusion merges groups that it may merge.
 enum class FusionPolicy {
   Auto,   // where the cost model says that it pays
   Always, // wherever it is legal
-  Never,  // every primitive is a kernel
+  Never,  // groups stay as they are
 };
 
 #define GEN_PASS_DECL

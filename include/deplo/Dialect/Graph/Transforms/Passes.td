@@ -98,4 +98,63 @@ def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::deplo::graph::GraphDialect"];
 }
 
+def FuseHorizontalPass : Pass<"deplo-fuse-horizontal", "::mlir::func::FuncOp"> {
+  let summary = "kernels that share inputs become one with several results";
+  let description = [{
+    Merges `graph.fused` operations that do not read from each other, where that
+    is legal and the cost model says that it pays. Before:
+
+    ```mlir
+    func.func @main(%x: tensor<32x2048xf32>) -> (tensor<32xf32>, tensor<32x2048xf32>) {
+      %s = graph.fused @sum_2048 (%p = %x : tensor<32x2048xf32>) -> (tensor<32xf32>) {
+        %r = graph.reduce add %p axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+        graph.yield %r : tensor<32xf32>
+      }
+      %e = graph.fused @exp_2048 (%p = %x : tensor<32x2048xf32>) -> (tensor<32x2048xf32>) {
+        %m = graph.map (%a = %p : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
+          %0 = math.exp %a : f32
+          graph.yield %0 : f32
+        }
+        graph.yield %m : tensor<32x2048xf32>
+      }
+      return %s, %e : tensor<32xf32>, tensor<32x2048xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%x: tensor<32x2048xf32>) -> (tensor<32xf32>, tensor<32x2048xf32>) {
+      %0:2 = graph.fused @reduce_add_2048 (%p = %x : tensor<32x2048xf32>) -> (tensor<32xf32>, tensor<32x2048xf32>) {
+        %r = graph.reduce add %p axes [1] : tensor<32x2048xf32> -> tensor<32xf32>
+        %m = graph.map (%a = %p : tensor<32x2048xf32>) -> tensor<32x2048xf32> {
+          %1 = math.exp %a : f32
+          graph.yield %1 : f32
+        }
+        graph.yield %r, %m : tensor<32xf32>, tensor<32x2048xf32>
+      }
+      return %0#0, %0#1 : tensor<32xf32>, tensor<32x2048xf32>
+    }
+    ```
+
+    Legal means: neither needs what the other computes, directly or through other
+    kernels; both run in the same loops, because they read one tensor alike or
+    have results of one shape; their reductions keep the same axes; what a piece
+    of work reads of both stays on chip, if it did of each. It pays for the bytes
+    that both read, and for the launch where that is most of what both cost.
+
+    Each merge is a remark with its numbers, each pair that shares inputs and is
+    kept apart one with the reason.
+  }];
+  let options = [
+    Option<"policy", "policy", "::deplo::graph::FusionPolicy",
+           /*default=*/"::deplo::graph::FusionPolicy::Auto", "when to merge kernels",
+           [{::llvm::cl::values(
+             clEnumValN(::deplo::graph::FusionPolicy::Auto, "auto", "where the cost model says that it pays"),
+             clEnumValN(::deplo::graph::FusionPolicy::Always, "always", "wherever it is legal"),
+             clEnumValN(::deplo::graph::FusionPolicy::Never, "never", "kernels stay as they are"))}]>
+  ];
+  let dependentDialects = ["::deplo::graph::GraphDialect"];
+}
+
 #endif // DEPLO_DIALECT_GRAPH_TRANSFORMS_PASSES_TD

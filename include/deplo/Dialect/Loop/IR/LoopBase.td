@@ -19,7 +19,9 @@ def Loop_Dialect : Dialect {
 
     A module at this level holds the kernels and a `func.func` that is the
     launch plan: `memref.alloc` for temporaries, `memref` views, `loop.launch`.
-    Result buffers are trailing arguments of the plan, marked `loop.result`.
+    Result buffers are trailing arguments of the plan, marked `loop.result`. A
+    buffer of i8 that callers know as bools or unsigned numbers says so:
+    `loop.dtype = "bool"` or `"u8"`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect"];

@@ -50,7 +50,7 @@ def Loop_KernelOp : Loop_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, N
     `schedule` is what `select_schedule` chose for it.
 
     Constraints:
-    - C1: arguments are memrefs.
+    - C1: arguments are memrefs whose elements are whole bytes; a bool is an i8.
     - C2: an argument that is stored to is not loaded from, so that iterations
       are independent.
     - C3: arguments are used by `loop.load` and `loop.store` only.

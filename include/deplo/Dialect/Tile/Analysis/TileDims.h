@@ -70,6 +70,7 @@ private:
   void visitLoop(mlir::scf::ForOp loop);
   template <typename OpT>
   void visitAccess(OpT access, llvm::ArrayRef<unsigned> numbers);
+  bool learnAxis(Class &known, mlir::Value start);
   void numberClasses();
 
   KernelOp kernel;

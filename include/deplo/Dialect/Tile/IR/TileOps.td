@@ -277,6 +277,25 @@ def Tile_InBoundsOp : Tile_Op<"in_bounds", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
+  let summary = "coordinates as numbers";
+  let description = [{
+    Element `c` is `start + c`. A tile of rank 0 is `start`.
+
+    ```mlir
+    %n = tile.iota %i : tensor<1024xi64>
+    ```
+
+    Constraints:
+    - C1: the result has at most one dimension.
+    - C2: the result's elements are i32 or i64.
+  }];
+  let arguments = (ins Index:$start);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$start attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
   let summary = "the same tile held by other threads";
   let description = [{
