@@ -65,7 +65,7 @@ def _missing(stem: str) -> Error:
 
 @functools.cache
 def compiler_library() -> ctypes.CDLL:
-    """libDeploC, loaded, with device "host" among its devices.
+    """libDeploC, loaded, with devices "host" and "emu" among its devices.
 
     Raises:
         Error: it is not there or can't be loaded.
@@ -75,6 +75,7 @@ def compiler_library() -> ctypes.CDLL:
         raise _missing(COMPILER)
     library = _open(path)
     library.deploRegisterHostDevice()
+    library.deploRegisterEmulatedDevice()
     return library
 
 
@@ -90,4 +91,6 @@ def runtime_library() -> ctypes.CDLL:
     path = find(RUNTIME)
     if path is None:
         raise _missing(COMPILER)
-    return _open(path)
+    library = _open(path)
+    library.deploRegisterEmulatedDevice()
+    return library
