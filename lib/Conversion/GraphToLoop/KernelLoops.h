@@ -35,8 +35,8 @@ public:
     Loops loops, reduced;
     /// Whether the result is the same in all loops but the parallel ones.
     bool isPerIteration = false;
-    /// For each axis whose coordinate a map uses as a number, that coordinate in
-    /// leaves, and in loops.
+    /// For each axis whose coordinate a map uses as a number, that coordinate
+    /// in leaves, and in loops.
     llvm::SmallVector<LinearCoordinate> leafCoordinates, coordinates;
   };
 

@@ -49,6 +49,10 @@ class Lowering:
         self.values: dict[Node, Any] = {}
         self._problems: dict[tuple[str, str], Problem] = {}
 
+    @property
+    def problems(self) -> list[Problem]:
+        return list(self._problems.values())
+
     def problem(self, what: str, remedy: str, node: Node | None) -> None:
         entry = self._problems.setdefault((what, remedy), Problem(what, remedy))
         entry.locations.append(location_of(node) if node else None)

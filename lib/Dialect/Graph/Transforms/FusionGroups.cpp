@@ -143,8 +143,8 @@ Value FusionGroups::resolve(Value value) const {
     auto fused = value.getDefiningOp<FusedOp>();
     if (!fused || producers.count(value)) // not opened
       return value;
-    value = fused.getYield()
-                .getValues()[cast<OpResult>(value).getResultNumber()];
+    value =
+        fused.getYield().getValues()[cast<OpResult>(value).getResultNumber()];
   }
 }
 

@@ -312,9 +312,8 @@ void IterationSpace::joinParts(ArrayRef<const Primitive *> items,
         if (areApart(index, other) &&
             tryJoin(items[index]->axes, items[other]->axes, items))
           parts.join(index, other);
-      if (llvm::all_of(others, [&](unsigned other) {
-            return areApart(index, other);
-          }))
+      if (llvm::all_of(others,
+                       [&](unsigned other) { return areApart(index, other); }))
         others.push_back(index);
     }
   for (auto [number, output] : llvm::enumerate(outputs))

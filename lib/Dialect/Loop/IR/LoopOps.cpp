@@ -184,7 +184,8 @@ LogicalResult KernelOp::verify() {
       return emitOpError() << "argument " << number << " must be a memref, got "
                            << argument.getType();
     Type element = type.getElementType();
-    if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() % 8 != 0) // C1
+    if (element.isIntOrFloat() &&
+        element.getIntOrFloatBitWidth() % 8 != 0) // C1
       return emitOpError() << "argument " << number << " is " << type
                            << ", whose elements are no whole bytes; a bool is "
                               "an i8 in memory";
