@@ -220,6 +220,7 @@ LogicalResult Compilation::lower() {
         failed(stage(Level::Loop, isGraph, "loop", buildLoopPipeline)))
       return failure();
     collectCosts(*module, result.kernels);
+    result.fusion = collectFusion(trace.getSteps());
     if (options.device == "cuda" &&
         failed(stage(Level::Tile, contains<loop::KernelOp>(), "tile",
                      buildTilePipeline)))

@@ -58,6 +58,9 @@ void buildLoopPipeline(OpPassManager &manager,
   kernel.addPass(loop::createFuseReductionsPass());
   kernel.addPass(loop::createFuseLoopsPass());
   addCleanup(kernel);
+  tile::SplitReducePassOptions split;
+  split.alignment = options.alignment;
+  manager.addPass(tile::createSplitReducePass(split));
 }
 
 void buildTilePipeline(OpPassManager &manager,
@@ -157,6 +160,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-fuse-reductions", "l:fuse_reductions"},
       {"deplo-fuse-loops", "l:fuse_loops"},
       {"deplo-attach-target", "g:attach_target"},
+      {"deplo-split-reduce", "l:split_reduce"},
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},

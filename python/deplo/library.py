@@ -78,8 +78,8 @@ def installed_toolkits() -> list[Path]:
 
 @functools.cache
 def compiler_library() -> ctypes.CDLL:
-    """libDeploC, loaded, with device "host" among its devices. Where it finds no CUDA
-    toolkit elsewhere, it takes those of installed packages.
+    """libDeploC, loaded, with devices "host" and "emu" among its devices. Where it finds
+    no CUDA toolkit elsewhere, it takes those of installed packages.
 
     Raises:
         Error: it is not there or can't be loaded.
@@ -90,6 +90,7 @@ def compiler_library() -> ctypes.CDLL:
     os.environ.setdefault(TOOLKITS, os.pathsep.join(map(str, installed_toolkits())))
     library = _open(path)
     library.deploRegisterHostDevice()
+    library.deploRegisterEmulatedDevice()
     return library
 
 
@@ -105,4 +106,6 @@ def runtime_library() -> ctypes.CDLL:
     path = find(RUNTIME)
     if path is None:
         raise _missing(COMPILER)
-    return _open(path)
+    library = _open(path)
+    library.deploRegisterEmulatedDevice()
+    return library

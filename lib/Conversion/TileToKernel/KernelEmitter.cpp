@@ -145,6 +145,8 @@ LogicalResult KernelEmitter::emitElementwise(Operation *op) {
   if (op->getNumRegions() != 0 || !isPure(op))
     return op->emitError() << "operation " << op->getName()
                            << " has no lowering to a thread's program";
+  if (succeeded(emitApproximation(op)))
+    return success();
   OperationState state(op->getLoc(), op->getName());
   state.addAttributes(op->getAttrs());
   state.addOperands(lookup(op->getOperands()));
