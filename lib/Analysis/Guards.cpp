@@ -42,8 +42,8 @@ static bool dependsOnSymbols(AffineExpr expr) {
 }
 
 /// Whether no point of the box of `extents` has no negative value in `values`.
-static bool isEmptyInBox(ArrayRef<AffineExpr> values,
-                         ArrayRef<int64_t> extents, MLIRContext *context) {
+static bool isEmptyInBox(ArrayRef<AffineExpr> values, ArrayRef<int64_t> extents,
+                         MLIRContext *context) {
   AffineMap map = AffineMap::get(extents.size(), 0, values, context);
   std::vector<SmallVector<int64_t, 8>> rows;
   FlatLinearConstraints points;
