@@ -63,7 +63,8 @@ def compile(
     Args:
         example_inputs: tensors (f32, f16, bf16); their values don't matter.
         target: GPU to compile for, as "sm_90a"; default, the one present.
-        device: "cuda", "cuda:<n>" or "host"; default, where the inputs are.
+        device: "cuda", "cuda:<n>", "host", or "emu", which runs and checks the
+            GPU's kernels on the CPU; default, where the inputs are.
         schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
         passes: a textual pass pipeline in place of the default.
         ptxas: assemble for the target; False leaves it to the driver.
@@ -79,8 +80,8 @@ def compile(
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
     device = device or default_device(example_inputs)
-    if device.partition(":")[0] not in ("cuda", "host"):
-        raise Error(f"there is no device '{device}'; use 'cuda', 'cuda:<n>' or 'host'")
+    if device.partition(":")[0] not in ("cuda", "host", "emu"):
+        raise Error(f"there is no device '{device}'; use 'cuda', 'cuda:<n>', 'host' or 'emu'")
     program = import_program(function, example_inputs, names=input_names, modules=modules)
     options = Options(
         device=device.partition(":")[0],
@@ -94,7 +95,7 @@ def compile(
 
 
 def load(package: bytes, device: str | None = None) -> "LoadedFunction":
-    """A callable from the bytes of a package, on "cuda", "cuda:<n>" or "host".
+    """A callable from the bytes of a package, on "cuda", "cuda:<n>", "host" or "emu".
 
     Raises:
         Error: the package is damaged, or the device isn't there.

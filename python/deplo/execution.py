@@ -67,7 +67,7 @@ def prepare(
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "host"
     if device == "cuda" and not torch.cuda.is_available():
-        raise Error("PyTorch sees no CUDA device; use --device host")
+        raise Error("PyTorch sees no CUDA device; use --device host or --device emu")
     source = load_source(code, file, inputs, seed)
     options = Options(
         device=device,

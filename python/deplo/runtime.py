@@ -72,7 +72,7 @@ def _open_device(name: str) -> int:
 
 
 def device_info(name: str) -> dict[str, Any]:
-    """What device "cuda", "cuda:1" or "host" is.
+    """What device "cuda", "cuda:1", "host" or "emu" is.
 
     Raises:
         Error: there is no such device.
@@ -117,7 +117,7 @@ class Executable:
     """
 
     def __init__(self, package: bytes, device: str) -> None:
-        """Loads `package` on "cuda", "cuda:1" or "host".
+        """Loads `package` on "cuda", "cuda:1", "host" or "emu".
 
         Raises:
             Error: no such device, or the package is damaged or of another kind.
