@@ -43,7 +43,9 @@ class Pull:
     def pairs(self, entries: Value) -> Value:
         """`entries`, of the index tensor's shape (or larger), for each pair; -1 (or 0)
         where the index tensor is smaller than `x`."""
-        coordinates = [f"d{self.rank}" if i == self.axis else d for i, d in enumerate(dims(self.rank))]
+        coordinates = [
+            f"d{self.rank}" if i == self.axis else d for i, d in enumerate(dims(self.rank))
+        ]
         guard = [
             f"{size - 1} - d{i}"
             for i, size in enumerate(entries.shape)
