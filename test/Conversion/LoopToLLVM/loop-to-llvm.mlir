@@ -126,7 +126,7 @@ loop.kernel @functions(%x: memref<8xbf16>, %y: memref<8xbf16>) {
 // CHECK:         %[[A:.*]] = llvm.load
 // CHECK:         llvm.br ^[[END:.*]](%[[A]] : f32)
 // CHECK:       ^[[ELSE]]:
-// CHECK-NEXT:    llvm.br ^[[END]]
+// CHECK:         llvm.br ^[[END]](%{{.*}} : f32)
 loop.kernel @conditional(%x: memref<8xf32>, %y: memref<10xf32>) {
   %zero = arith.constant 0.0 : f32
   %two = arith.constant 2 : i32
