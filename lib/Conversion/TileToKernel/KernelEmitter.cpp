@@ -86,6 +86,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
         return emitConvertLayout(convert);
       })
       .Case([&](tile::LoadOp load) { return done([&] { emitLoad(load); }); })
+      .Case([&](tile::GatherOp gather) {
+        return done([&] { emitGather(gather); });
+      })
       .Case(
           [&](tile::StoreOp store) { return done([&] { emitStore(store); }); })
       .Case(

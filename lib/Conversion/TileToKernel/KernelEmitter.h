@@ -59,6 +59,7 @@ private:
 
   // Memory (EmitMemory.cpp).
   void emitLoad(tile::LoadOp op);
+  void emitGather(tile::GatherOp op);
   void emitStore(tile::StoreOp op);
   void emitAlloc(tile::AllocOp op);
   void emitRead(tile::ReadOp op);
