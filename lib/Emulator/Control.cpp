@@ -109,9 +109,7 @@ void ret(Warp &warp, const Inst &, uint32_t mask) {
   returns.pop_back();
 }
 
-void exitLanes(Warp &warp, const Inst &, uint32_t mask) {
-  warp.endLanes(mask);
-}
+void exitLanes(Warp &warp, const Inst &, uint32_t mask) { warp.endLanes(mask); }
 
 Handler selectEnd(Form &form, Inst &inst) {
   inst.isEnd = true;
@@ -119,7 +117,8 @@ Handler selectEnd(Form &form, Inst &inst) {
 }
 
 void trap(Warp &warp, const Inst &inst, uint32_t mask) {
-  warp.fail(Fault::Trap, inst, int(firstLane(mask)), "the kernel stopped itself");
+  warp.fail(Fault::Trap, inst, int(firstLane(mask)),
+            "the kernel stopped itself");
 }
 
 void nothing(Warp &, const Inst &, uint32_t) {}
@@ -144,7 +143,8 @@ const Definition table[] = {
      }},
     {"brkpt", "", "", selectNothing},
     {"pmevent", "mask?", "@", selectNothing},
-    {"nanosleep", "u32", "u32", [](Form &, Inst &) -> Handler { return sleep; }},
+    {"nanosleep", "u32", "u32",
+     [](Form &, Inst &) -> Handler { return sleep; }},
     {"griddepcontrol", "launch_dependents|wait", "", selectNothing},
 };
 

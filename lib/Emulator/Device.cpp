@@ -150,10 +150,9 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
   launch.checks.races = launch.checks.uninitialized = hasChecks;
   launch.parameters.assign(kernel.summary.parameterBytes, 0);
   if (count != kernel.summary.parameters.size())
-    return Status::failure(
-        "kernel '" + launch.kernel + "' takes " +
-        std::to_string(kernel.summary.parameters.size()) +
-        " arguments, got " + std::to_string(count));
+    return Status::failure("kernel '" + launch.kernel + "' takes " +
+                           std::to_string(kernel.summary.parameters.size()) +
+                           " arguments, got " + std::to_string(count));
   for (size_t i = 0; i < count; ++i) {
     const ParameterInfo &parameter = kernel.summary.parameters[i];
     if (parameter.bytes != sizeof(void *))
@@ -184,8 +183,8 @@ EmulatedDevice::load(const Package &package) {
   std::vector<std::shared_ptr<Program>> programs(package.blobs.size());
   for (const KernelInfo &info : package.manifest.kernels) {
     if (!info.ptx)
-      return Status::failure("the package has no PTX for kernel '" +
-                             info.name + "', which device 'emu' needs");
+      return Status::failure("the package has no PTX for kernel '" + info.name +
+                             "', which device 'emu' needs");
     std::shared_ptr<Program> &program = programs[*info.ptx];
     if (!program) {
       Result<std::shared_ptr<Program>> loaded =

@@ -22,8 +22,8 @@ ClusterClocks::ClusterClocks(Cluster &cluster, const Kernel &kernel)
   bool isPlain = !features.asyncCopies && !features.bulkCopies &&
                  !features.wgmma && !features.mbarriers;
   kinds = isPlain ? 1 : kindsPerThread;
-  threadCount = uint32_t(cluster.blocks.size()) *
-                cluster.grid->warpsPerBlock * lanesPerWarp;
+  threadCount = uint32_t(cluster.blocks.size()) * cluster.grid->warpsPerBlock *
+                lanesPerWarp;
   threads.resize(threadCount);
   auto empty = std::make_shared<const Clock>();
   for (Thread &thread : threads)
@@ -72,8 +72,7 @@ bool ClusterClocks::isForeignBefore(const Warp &warp, unsigned lane,
   if (!thread.foreign)
     return false;
   auto found = thread.foreign->find(number);
-  return found != thread.foreign->end() &&
-         component < found->second->size() &&
+  return found != thread.foreign->end() && component < found->second->size() &&
          (*found->second)[component] >= clock;
 }
 
@@ -145,8 +144,8 @@ void ClusterClocks::synchronize(const std::vector<Party> &parties) {
 
 void ClusterClocks::release(const Warp &warp, unsigned lane, SyncPoint &point) {
   uint32_t self = threadNumber(warp, lane);
-  auto result = std::make_shared<Clock>(
-      *joined(threads[self].base, point.clock));
+  auto result =
+      std::make_shared<Clock>(*joined(threads[self].base, point.clock));
   addOwn(*result, self, clocks[warpNumber(warp)]);
   ++clocks[warpNumber(warp)];
   point.clock = result;
@@ -236,7 +235,7 @@ std::string ClusterClocks::describe(uint32_t component) const {
   if (cluster.blocks.size() > 1)
     thread += " of block " + triple(cluster.blocks[number / perBlock].index);
   static constexpr const char *agents[] = {
-      "", "", "cp.async of ", "a bulk copy of ", "a bulk copy of ",
+      "",         "", "cp.async of ", "a bulk copy of ", "a bulk copy of ",
       "wgmma of "};
   return agents[component / threadCount] + thread;
 }
@@ -299,8 +298,8 @@ void deplo::emulator::releaseAt(Warp &warp, unsigned lane, Space space,
       own.clock = found->second;
   }
   publish(own);
-  auto all = std::make_shared<Foreign>(point.foreign ? *point.foreign
-                                                     : Foreign());
+  auto all =
+      std::make_shared<Foreign>(point.foreign ? *point.foreign : Foreign());
   if (own.foreign)
     for (const auto &[other, clock] : *own.foreign)
       if (other != number) {
@@ -402,8 +401,8 @@ void checkReader(const Event &event, const ShadowCell::Reader &reader) {
 void addReader(const Event &event, ShadowCell &cell) {
   ShadowCell::Reader reader;
   reader.isAgent = event.actor.agent != Agent::Thread;
-  reader.first = reader.isAgent ? event.component
-                                : event.component & ~(lanesPerWarp - 1);
+  reader.first =
+      reader.isAgent ? event.component : event.component & ~(lanesPerWarp - 1);
   reader.mask = reader.isAgent ? 1 : 1u << (event.component % lanesPerWarp);
   reader.clock = event.now;
   reader.origin = event.inst.origin;
@@ -414,8 +413,7 @@ void addReader(const Event &event, ShadowCell &cell) {
         (last.first == reader.first && last.cluster == reader.cluster &&
          last.isAgent == reader.isAgent && last.isStrong == reader.isStrong &&
          last.clock <= reader.clock &&
-         (last.clock == reader.clock ||
-          (last.mask & ~reader.mask) == 0))) {
+         (last.clock == reader.clock || (last.mask & ~reader.mask) == 0))) {
       uint32_t mask = last.mask;
       bool isSame = last.clock == reader.clock;
       last = reader;
@@ -458,10 +456,14 @@ Event makeEvent(Warp &warp, const Inst &inst, unsigned lane, uint64_t address,
                 bool isWrite, bool isStrong, const Actor &actor) {
   Cluster &cluster = *warp.block->cluster;
   ClusterClocks &clocks = *cluster.clocks;
-  return {warp,     inst,
-          lane,     address,
-          isWrite,  isStrong,
-          actor,    clocks,
+  return {warp,
+          inst,
+          lane,
+          address,
+          isWrite,
+          isStrong,
+          actor,
+          clocks,
           clocks.component(warp, lane, actor),
           clocks.now(warp, actor),
           uint32_t(cluster.number)};
@@ -472,15 +474,13 @@ Event makeEvent(Warp &warp, const Inst &inst, unsigned lane, uint64_t address,
 void SharedShadow::note(Warp &warp, const Inst &inst, unsigned lane,
                         uint64_t offset, uint64_t address, uint32_t bytes,
                         bool isWrite, bool isStrong, const Actor &actor) {
-  Event event =
-      makeEvent(warp, inst, lane, address, isWrite, isStrong, actor);
+  Event event = makeEvent(warp, inst, lane, address, isWrite, isStrong, actor);
   for (uint64_t i = offset / granule; i <= (offset + bytes - 1) / granule; ++i)
     noteCell(event, cells[i]);
 }
 
 GlobalShadow::GlobalShadow(uint64_t bytes, uint32_t granule)
-    : granule(granule),
-      pages(bytes / granule / cellsPerPage + 1) {}
+    : granule(granule), pages(bytes / granule / cellsPerPage + 1) {}
 
 GlobalShadow::Page &GlobalShadow::page(uint64_t number) {
   std::atomic<Page *> &slot = pages[number];
@@ -497,8 +497,7 @@ GlobalShadow::Page &GlobalShadow::page(uint64_t number) {
 void GlobalShadow::note(Warp &warp, const Inst &inst, unsigned lane,
                         uint64_t offset, uint64_t address, uint32_t bytes,
                         bool isWrite, bool isStrong, const Actor &actor) {
-  Event event =
-      makeEvent(warp, inst, lane, address, isWrite, isStrong, actor);
+  Event event = makeEvent(warp, inst, lane, address, isWrite, isStrong, actor);
   for (uint64_t i = offset / granule; i <= (offset + bytes - 1) / granule;
        ++i) {
     Page &cells = page(i / cellsPerPage);
