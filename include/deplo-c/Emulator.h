@@ -22,7 +22,8 @@ DEPLO_C_EXPORT void deploRegisterEmulatedDevice(void);
 /* What the last launches of an executable on device "emu" did: a JSON array,
  * one entry for each kernel of the package, null for those that have not run.
  * An empty text on other devices. */
-DEPLO_C_EXPORT const char *deploExecutableCounters(DeploExecutable *executable);
+DEPLO_C_EXPORT const char *
+deploExecutableCounters(DeploExecutable *executable);
 
 typedef struct DeploEmulation DeploEmulation;
 

@@ -81,9 +81,10 @@ const char *deploEmulationRun(DeploEmulation *emulation,
   launch.parameters.assign(bytes, bytes + from->parameterBytes);
   for (size_t i = 0; i < from->regionCount; ++i) {
     const DeploEmulationRegion &region = from->regions[i];
-    launch.regions.push_back(
-        {region.name ? region.name : "memory", region.memory, region.bytes,
-         region.isWritable != 0, region.isInitialized != 0});
+    launch.regions.push_back({region.name ? region.name : "memory",
+                              region.memory, region.bytes,
+                              region.isWritable != 0,
+                              region.isInitialized != 0});
   }
   launch.checks.races = from->checksRaces;
   launch.checks.uninitialized = from->checksUninitialized;

@@ -29,9 +29,9 @@ struct LogicalNot {
 
 template <typename Op>
 void predicateLogic(Warp &warp, const Inst &inst, uint32_t mask) {
-  writePredicate(
-      warp, inst.result(0), mask,
-      Op::run(warp.predicate(inst.source(0)), warp.predicate(inst.source(1))));
+  writePredicate(warp, inst.result(0), mask,
+                 Op::run(warp.predicate(inst.source(0)),
+                         warp.predicate(inst.source(1))));
 }
 
 void predicateNot(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -180,8 +180,8 @@ struct Bfe {
     position &= 255;
     length &= 255;
     uint32_t signPosition = std::min(position + length - 1, last);
-    bool sign =
-        std::is_signed_v<T> && length != 0 && ((U(a) >> signPosition) & 1);
+    bool sign = std::is_signed_v<T> && length != 0 &&
+                ((U(a) >> signPosition) & 1);
     U field = position > last ? U(0) : U(U(a) >> position);
     if (length == 0)
       return 0;
@@ -224,9 +224,7 @@ struct BmskClamp {
   static uint32_t run(uint32_t a, uint32_t b) { return Bmsk::make<true>(a, b); }
 };
 struct BmskWrap {
-  static uint32_t run(uint32_t a, uint32_t b) {
-    return Bmsk::make<false>(a, b);
-  }
+  static uint32_t run(uint32_t a, uint32_t b) { return Bmsk::make<false>(a, b); }
 };
 
 template <typename T> void bfi(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -361,8 +359,8 @@ void prmt(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 Handler selectPrmt(Form &form, Inst &inst) {
-  inst.a =
-      uint32_t(form.which({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"}) + 1);
+  inst.a = uint32_t(
+      form.which({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"}) + 1);
   return prmt;
 }
 
@@ -377,8 +375,7 @@ const Definition table[] = {
     {"and", "pred", "=p p p", selectPredicate<And>},
     {"or", "pred", "=p p p", selectPredicate<Or>},
     {"xor", "pred", "=p p p", selectPredicate<Xor>},
-    {"not", "pred", "=p p",
-     [](Form &, Inst &) -> Handler { return predicateNot; }},
+    {"not", "pred", "=p p", [](Form &, Inst &) -> Handler { return predicateNot; }},
     {"shl", BITS, "=T T u32", selectShift<Shl>},
     {"shr", BITS "|" DEPLO_PTX_INT, "=T T u32", selectShift<Shr>},
     {"shf", "l|r clamp|wrap b32", "=T T T u32", selectFunnel},

@@ -100,16 +100,19 @@ void copyParameter(Warp &warp, const Inst &inst, uint32_t mask) {
   });
 }
 
+void exitLanes(Warp &warp, const Inst &inst, uint32_t mask) {
+  warp.ending = &inst;
+  warp.endLanes(mask);
+}
+
 /// Functions end with a return of their own; see the decoder.
-void ret(Warp &warp, const Inst &, uint32_t mask) {
+void ret(Warp &warp, const Inst &inst, uint32_t mask) {
   std::vector<uint32_t> &returns = warp.splits[size_t(warp.current)].returns;
   if (returns.empty())
-    return warp.endLanes(mask);
+    return exitLanes(warp, inst, mask);
   warp.pc = returns.back();
   returns.pop_back();
 }
-
-void exitLanes(Warp &warp, const Inst &, uint32_t mask) { warp.endLanes(mask); }
 
 Handler selectEnd(Form &form, Inst &inst) {
   inst.isEnd = true;
@@ -117,8 +120,7 @@ Handler selectEnd(Form &form, Inst &inst) {
 }
 
 void trap(Warp &warp, const Inst &inst, uint32_t mask) {
-  warp.fail(Fault::Trap, inst, int(firstLane(mask)),
-            "the kernel stopped itself");
+  warp.fail(Fault::Trap, inst, int(firstLane(mask)), "the kernel stopped itself");
 }
 
 void nothing(Warp &, const Inst &, uint32_t) {}
@@ -143,8 +145,7 @@ const Definition table[] = {
      }},
     {"brkpt", "", "", selectNothing},
     {"pmevent", "mask?", "@", selectNothing},
-    {"nanosleep", "u32", "u32",
-     [](Form &, Inst &) -> Handler { return sleep; }},
+    {"nanosleep", "u32", "u32", [](Form &, Inst &) -> Handler { return sleep; }},
     {"griddepcontrol", "launch_dependents|wait", "", selectNothing},
 };
 

@@ -9,7 +9,8 @@
 
 using namespace deplo::emulator;
 
-std::pair<Space, uint64_t> deplo::emulator::resolveGeneric(uint64_t address) {
+std::pair<Space, uint64_t>
+deplo::emulator::resolveGeneric(uint64_t address) {
   uint64_t tag = address >> spaceTagShift;
   uint64_t rest = address & ((uint64_t(1) << spaceTagShift) - 1);
   if (tag == sharedTag)
@@ -132,7 +133,7 @@ static uint8_t *accessShared(Warp &warp, const Inst &inst, unsigned lane,
   }
   if (block->shadow)
     block->shadow->note(warp, inst, lane, offset, address, bytes,
-                        access.isWrite, access.isStrong, access.actor);
+                        block->shared.data() + offset, access);
   return block->shared.data() + offset;
 }
 
@@ -189,8 +190,8 @@ static std::string describeNearest(Warp &warp, uint64_t address) {
   uint64_t best = ~uint64_t(0);
   std::string where;
   for (const GlobalRegion &region : warp.grid->regions) {
-    uint64_t distance =
-        address < region.begin ? region.begin - address : address - region.end;
+    uint64_t distance = address < region.begin ? region.begin - address
+                                               : address - region.end;
     if (address >= region.begin && address < region.end)
       distance = 0;
     if (distance >= best)
@@ -242,7 +243,7 @@ static uint8_t *accessGlobal(Warp &warp, const Inst &inst, unsigned lane,
   }
   if (region->shadow)
     region->shadow->note(warp, inst, lane, offset, address, bytes,
-                         access.isWrite, access.isStrong, access.actor);
+                         reinterpret_cast<uint8_t *>(address), access);
   return reinterpret_cast<uint8_t *>(address);
 }
 
@@ -348,8 +349,8 @@ void deplo::emulator::countAccess(Warp &warp, const Inst &inst, Space space,
     counters.maxWavefronts = std::max(counters.maxWavefronts, wavefronts);
     uint32_t lanesAtOnce = lanesPerWarp / std::clamp(bytes / 4, 1u, 4u);
     for (unsigned first = 0; first < lanesPerWarp; first += lanesAtOnce) {
-      uint32_t part =
-          lanesAtOnce == 32 ? allLanes : ((1u << lanesAtOnce) - 1) << first;
+      uint32_t part = lanesAtOnce == 32 ? allLanes
+                                        : ((1u << lanesAtOnce) - 1) << first;
       counters.idealWavefronts += (mask & part) != 0;
     }
   } else if (space == Space::Global || space == Space::Const) {

@@ -18,14 +18,17 @@ struct Access {
   bool isStrong = false;
   /// Reads what nothing wrote without a fault.
   bool mayBeUndefined = false;
+  /// What a plain store writes, where that is known: several threads may write
+  /// the same value without an order.
+  const uint8_t *value = nullptr;
   Actor actor;
 };
 
 /// The host's memory of `bytes` at `address`, or null after a fault. Marks
 /// what is written, and tells the race detector.
-uint8_t *accessMemory(Warp &warp, const Inst &inst, unsigned lane, Space space,
-                      uint64_t address, uint32_t bytes, const Access &access,
-                      uint32_t alignment);
+uint8_t *accessMemory(Warp &warp, const Inst &inst, unsigned lane,
+                      Space space, uint64_t address, uint32_t bytes,
+                      const Access &access, uint32_t alignment);
 
 /// A generic address's space and its address there.
 std::pair<Space, uint64_t> resolveGeneric(uint64_t address);

@@ -62,6 +62,8 @@ struct Inst {
   bool isBranch = false;
   /// Ends the path of its lanes: ret, exit, trap.
   bool isEnd = false;
+  /// Of wgmma: may use registers that are in flight.
+  bool isMatrix = false;
   Type type = Type::None;
   Space space = Space::Generic;
   /// Of a branch or call.
@@ -88,50 +90,16 @@ struct Origin {
 /// Values that the warp's rows hold from the start.
 struct Ambient {
   enum class Kind : uint8_t {
-    ThreadX,
-    ThreadY,
-    ThreadZ,
-    BlockX,
-    BlockY,
-    BlockZ,
-    ThreadsX,
-    ThreadsY,
-    ThreadsZ,
-    BlocksX,
-    BlocksY,
-    BlocksZ,
-    Lane,
-    Warp,
-    Warps,
-    LaneMaskEq,
-    LaneMaskLt,
-    LaneMaskLe,
-    LaneMaskGt,
-    LaneMaskGe,
-    ClusterX,
-    ClusterY,
-    ClusterZ,
-    ClustersX,
-    ClustersY,
-    ClustersZ,
-    ClusterBlockX,
-    ClusterBlockY,
-    ClusterBlockZ,
-    ClusterBlocksX,
-    ClusterBlocksY,
-    ClusterBlocksZ,
-    ClusterRank,
-    ClusterSize,
-    IsCluster,
-    Multiprocessor,
-    Multiprocessors,
-    GridId,
-    SharedTotal,
-    SharedDynamic,
+    ThreadX, ThreadY, ThreadZ, BlockX, BlockY, BlockZ,
+    ThreadsX, ThreadsY, ThreadsZ, BlocksX, BlocksY, BlocksZ,
+    Lane, Warp, Warps, LaneMaskEq, LaneMaskLt, LaneMaskLe, LaneMaskGt,
+    LaneMaskGe, ClusterX, ClusterY, ClusterZ, ClustersX, ClustersY, ClustersZ,
+    ClusterBlockX, ClusterBlockY, ClusterBlockZ, ClusterBlocksX,
+    ClusterBlocksY, ClusterBlocksZ, ClusterRank, ClusterSize, IsCluster,
+    Multiprocessor, Multiprocessors, GridId, SharedTotal, SharedDynamic,
     WarpSize,
     /// The address of the shared or parameter byte at `value`.
-    SharedAddress,
-    ParameterAddress
+    SharedAddress, ParameterAddress
   };
   Kind kind;
   uint8_t bytes = 4;

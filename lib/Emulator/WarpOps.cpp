@@ -154,8 +154,8 @@ void match(Warp &warp, const Inst &inst, uint32_t mask) {
   forLanes(mask, [&](unsigned lane) {
     uint64_t value = readLane(warp, inst.source(0), lane);
     forLanes(mask, [&](unsigned other) {
-      equal[lane] |= uint32_t(readLane(warp, inst.source(0), other) == value)
-                     << other;
+      equal[lane] |=
+          uint32_t(readLane(warp, inst.source(0), other) == value) << other;
     });
     if (equal[lane] != mask)
       all = 0;

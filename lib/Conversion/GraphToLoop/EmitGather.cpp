@@ -136,6 +136,10 @@ Value KernelEmitter::emitSource(const KernelLoops::Item &item, unsigned k,
                                                condition, constant, otherwise)
                      : constant;
   }
+  SmallVector<Value> used;
+  for (auto [dim, operand] : llvm::enumerate(operands))
+    if (map.isFunctionOfDim(dim))
+      used.push_back(operand);
   Value argument = kernel.getArguments()[argumentOf[*access]];
   Type type = otherwise.getType();
   Type inMemory = cast<MemRefType>(argument.getType()).getElementType();
@@ -143,8 +147,8 @@ Value KernelEmitter::emitSource(const KernelLoops::Item &item, unsigned k,
     otherwise =
         arith::ExtUIOp::create(scope.builder, sourceLoc, inMemory, otherwise);
   Value loaded =
-      loop::LoadOp::create(scope.builder, sourceLoc, argument, map, operands,
-                           condition, condition ? otherwise : Value());
+      loop::LoadOp::create(scope.builder, sourceLoc, argument,
+                           compressUnusedDims(map), used, condition, condition ? otherwise : Value());
   if (inMemory == type)
     return loaded;
   return arith::TruncIOp::create(scope.builder, sourceLoc, type, loaded);

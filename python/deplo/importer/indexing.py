@@ -179,7 +179,7 @@ def unfold(c: Context, x: Value, dimension: int, size: int, step: int) -> Value:
     return index_map(c.b, x, c.shape, coordinates)
 
 
-@handles(aten.as_strided.default)
+@handles(aten.as_strided.default, aten.as_strided_copy.default)
 def as_strided(
     c: Context, x: Value, size: list[int], stride: list[int], storage_offset: int | None = None
 ) -> Value:

@@ -78,7 +78,12 @@ class Pull:
         """x with the entries of `source` where an entry leads."""
         last = self.last()
         coordinates = ["s0" if i == self.axis else d for i, d in enumerate(dims(self.rank))]
-        pieces = [Source(source, coordinates, ["s0"]), Source(self.x, dims(self.rank))]
+        inside = [
+            f"{size - 1} - d{i}"
+            for i, size in enumerate(source.shape)
+            if i != self.axis and size < self.x.shape[i]
+        ]
+        pieces = [Source(source, coordinates, ["s0", *inside]), Source(self.x, dims(self.rank))]
         return gather(self.c.b, self.x.shape, pieces, [last])
 
 
