@@ -90,17 +90,23 @@ void store(Warp &warp, const Inst &inst, uint32_t mask) {
     uint64_t address = addresses[lane] = addressOf(warp, base, lane);
     if (inst.a & isStrong)
       releaseAt(warp, lane, inst.space, address, inst.a & releases);
+    alignas(16) uint8_t value[32];
+    for (uint32_t i = 0; i < count; ++i) {
+      const Ref &source = inst.source(1 + i);
+      if (bytes == 16)
+        std::memcpy(value + i * 16, warp.row<uint8_t>(source) + lane * 16, 16);
+      else
+        storeBytes(value + i * bytes, readLane(warp, source, lane), bytes);
+    }
+    access.value = inst.a & isStrong ? nullptr : value;
     uint8_t *memory = accessMemory(warp, inst, lane, inst.space, address,
                                    bytes * count, access, bytes * count);
     if (!memory)
       return;
-    for (uint32_t i = 0; i < count; ++i) {
-      const Ref &source = inst.source(1 + i);
-      if (bytes == 16)
-        std::memcpy(memory + i * 16, warp.row<uint8_t>(source) + lane * 16, 16);
-      else
-        storeBytes(memory + i * bytes, readLane(warp, source, lane), bytes);
-    }
+    if (count == 1 && bytes <= 8) // At once, for others that poll it.
+      storeBytes(memory, readLane(warp, inst.source(1), lane), bytes);
+    else
+      std::memcpy(memory, value, bytes * count);
   }
   if (inst.space != Space::Local)
     ++warp.block->cluster->events;

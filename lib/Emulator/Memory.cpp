@@ -133,7 +133,7 @@ static uint8_t *accessShared(Warp &warp, const Inst &inst, unsigned lane,
   }
   if (block->shadow)
     block->shadow->note(warp, inst, lane, offset, address, bytes,
-                        access.isWrite, access.isStrong, access.actor);
+                        block->shared.data() + offset, access);
   return block->shared.data() + offset;
 }
 
@@ -243,7 +243,7 @@ static uint8_t *accessGlobal(Warp &warp, const Inst &inst, unsigned lane,
   }
   if (region->shadow)
     region->shadow->note(warp, inst, lane, offset, address, bytes,
-                         access.isWrite, access.isStrong, access.actor);
+                         reinterpret_cast<uint8_t *>(address), access);
   return reinterpret_cast<uint8_t *>(address);
 }
 

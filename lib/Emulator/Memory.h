@@ -18,6 +18,9 @@ struct Access {
   bool isStrong = false;
   /// Reads what nothing wrote without a fault.
   bool mayBeUndefined = false;
+  /// What a plain store writes, where that is known: several threads may write
+  /// the same value without an order.
+  const uint8_t *value = nullptr;
   Actor actor;
 };
 

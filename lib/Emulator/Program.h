@@ -62,6 +62,8 @@ struct Inst {
   bool isBranch = false;
   /// Ends the path of its lanes: ret, exit, trap.
   bool isEnd = false;
+  /// Of wgmma: may use registers that are in flight.
+  bool isMatrix = false;
   Type type = Type::None;
   Space space = Space::Generic;
   /// Of a branch or call.

@@ -25,6 +25,7 @@ class ClusterClocks;
 class GlobalShadow;
 class SharedShadow;
 class SyncTable;
+struct SyncPoint;
 
 constexpr uint32_t noPc = ~0u;
 
@@ -101,8 +102,10 @@ struct Warp {
   std::array<uint32_t, lanesPerWarp> copyGroups = {}, copyGroupsDone = {};
   std::array<uint32_t, lanesPerWarp> bulkGroups = {}, bulkGroupsRead = {},
                                      bulkGroupsDone = {};
-  /// Lanes with copies that are in no group yet.
-  uint32_t looseCopies = 0, looseBulkCopies = 0;
+  /// The last groups that have copies in them.
+  std::array<uint32_t, lanesPerWarp> lastCopyGroup = {}, lastBulkGroup = {};
+  /// The instruction with which lanes end.
+  const Inst *ending = nullptr;
   uint32_t wgmmaGroups = 0, wgmmaGroupsDone = 0;
   bool hasLooseWgmma = false, isWgmmaFenced = false;
   /// The group that a register of a wgmma in flight belongs to, by Ref::id;
@@ -172,8 +175,10 @@ struct MBarrier {
   uint32_t pending = 0;
   int64_t bytes = 0;
   uint32_t phase = 0;
-  /// For the order in time.
+  /// Its number for the race detector.
   uint32_t clock = 0;
+  /// What the arrivals of this phase, and of those that are over, did before.
+  std::shared_ptr<SyncPoint> arriving, done;
 };
 
 struct Block {

@@ -6,6 +6,7 @@
 #include "Barriers.h"
 #include "State.h"
 #include "Text.h"
+#include "Wgmma.h"
 
 using namespace deplo::emulator;
 
@@ -127,6 +128,7 @@ void Warp::endLanes(uint32_t lanes) {
   mask &= ~lanes;
   live &= ~lanes;
   block->liveThreads -= popcount(lanes);
+  checkEnd(*this, lanes);
   if (mask == 0) {
     finish(current);
     current = -1;
@@ -237,6 +239,8 @@ Stop deplo::emulator::runWarp(Warp &warp, Worker &worker, uint64_t quantum) {
     if (mask == 0)
       continue;
     if (tracks && !trackDefined(warp, inst, mask))
+      break;
+    if (!warp.wgmmaRegisters.empty() && !checkWgmmaRegisters(warp, inst, mask))
       break;
     inst.run(warp, inst, mask);
     if (warp.stop != Stop::None)

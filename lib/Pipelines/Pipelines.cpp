@@ -41,6 +41,8 @@ void buildGraphPipeline(OpPassManager &manager,
   OpPassManager &function = manager.nest<func::FuncOp>();
   function.addPass(graph::createDecomposePass());
   addCleanup(function);
+  function.addPass(graph::createGatherOperandsPass());
+  addCleanup(function);
   function.addPass(graph::createFuseVerticalPass());
   addCleanup(function);
   function.addPass(graph::createFuseHorizontalPass());
@@ -152,6 +154,7 @@ std::string getStepName(StringRef passFlag) {
   static const std::pair<StringLiteral, StringLiteral> steps[] = {
       {"deplo-linalg-to-graph", "g:linalg_to_graph"},
       {"deplo-decompose", "g:decompose"},
+      {"deplo-gather-operands", "g:gather_operands"},
       {"deplo-fuse-vertical", "g:fuse_vertical"},
       {"deplo-fuse-horizontal", "g:fuse_horizontal"},
       {"deplo-graph-to-loop", "l:graph_to_loop"},

@@ -122,7 +122,9 @@ def flip(c: Context, x: Value, axes: list[int]) -> Value:
 
 
 @handles(aten.roll.default)
-def roll(c: Context, x: Value, shifts: list[int], dims_: list[int] | None = None, **kw: Any) -> Value:
+def roll(
+    c: Context, x: Value, shifts: list[int], dims_: list[int] | None = None, **kw: Any
+) -> Value:
     """Two pieces for each axis: what moves on, and what wraps around."""
     axes = kw.get("dims", dims_) or []
     if not axes:
@@ -177,12 +179,14 @@ def unfold(c: Context, x: Value, dimension: int, size: int, step: int) -> Value:
     return index_map(c.b, x, c.shape, coordinates)
 
 
-@handles(aten.as_strided.default)
+@handles(aten.as_strided.default, aten.as_strided_copy.default)
 def as_strided(
     c: Context, x: Value, size: list[int], stride: list[int], storage_offset: int | None = None
 ) -> Value:
     """Of a tensor that is contiguous in its storage, as every computed one is."""
-    position = " + ".join([str(storage_offset or 0), *(f"d{i} * {s}" for i, s in enumerate(stride))])
+    position = " + ".join(
+        [str(storage_offset or 0), *(f"d{i} * {s}" for i, s in enumerate(stride))]
+    )
     last = (storage_offset or 0) + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if last >= math.prod(x.shape) and 0 not in size:
         raise Unsupported("it reaches beyond the tensor; index the tensor that it is a view of")
@@ -217,7 +221,9 @@ def slice_scatter(
         guard.append(f"-((d{axis} - {first}) mod {step})")
     if count == 0:
         return x
-    return gather(c.b, c.shape, [Source(c.tensor(source), coordinates, guard), Source(x, dims(rank))])
+    return gather(
+        c.b, c.shape, [Source(c.tensor(source), coordinates, guard), Source(x, dims(rank))]
+    )
 
 
 @handles(aten.select_scatter.default)
@@ -227,7 +233,9 @@ def select_scatter(c: Context, x: Value, source: Value, dim: int, index: int) ->
     place = index % x.shape[axis]
     coordinates = [d for i, d in enumerate(dims(rank)) if i != axis]
     guard = within(f"d{axis}", place, place + 1)
-    return gather(c.b, c.shape, [Source(c.tensor(source), coordinates, guard), Source(x, dims(rank))])
+    return gather(
+        c.b, c.shape, [Source(c.tensor(source), coordinates, guard), Source(x, dims(rank))]
+    )
 
 
 @handles(aten.diagonal_scatter.default)

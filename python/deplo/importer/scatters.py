@@ -43,7 +43,9 @@ class Pull:
     def pairs(self, entries: Value) -> Value:
         """`entries`, of the index tensor's shape (or larger), for each pair; -1 (or 0)
         where the index tensor is smaller than `x`."""
-        coordinates = [f"d{self.rank}" if i == self.axis else d for i, d in enumerate(dims(self.rank))]
+        coordinates = [
+            f"d{self.rank}" if i == self.axis else d for i, d in enumerate(dims(self.rank))
+        ]
         guard = [
             f"{size - 1} - d{i}"
             for i, size in enumerate(entries.shape)
@@ -76,7 +78,12 @@ class Pull:
         """x with the entries of `source` where an entry leads."""
         last = self.last()
         coordinates = ["s0" if i == self.axis else d for i, d in enumerate(dims(self.rank))]
-        pieces = [Source(source, coordinates, ["s0"]), Source(self.x, dims(self.rank))]
+        inside = [
+            f"{size - 1} - d{i}"
+            for i, size in enumerate(source.shape)
+            if i != self.axis and size < self.x.shape[i]
+        ]
+        pieces = [Source(source, coordinates, ["s0", *inside]), Source(self.x, dims(self.rank))]
         return gather(self.c.b, self.x.shape, pieces, [last])
 
 

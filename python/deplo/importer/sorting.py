@@ -29,9 +29,7 @@ def _before(s: Region, a: Scalar, b: Scalar, descending: bool) -> Scalar:
     return (low < high) | (s.is_nan(high) & ~s.is_nan(low))
 
 
-def _sorted(
-    c: Context, x: Value, dim: int, descending: bool, count: int
-) -> tuple[Value, Value]:
+def _sorted(c: Context, x: Value, dim: int, descending: bool, count: int) -> tuple[Value, Value]:
     """The first `count` of each row along `dim`, and where they were."""
     rank = len(x.shape)
     if rank == 0:
