@@ -15,7 +15,8 @@ std::optional<AffineMap> simplifyGuard(AffineMap guard,
                                        ArrayRef<int64_t> extents) {
   SmallVector<AffineExpr> kept;
   for (AffineExpr value : simplifyInRange(guard, extents).getResults()) {
-    value = simplifyAffineExpr(value, guard.getNumDims(), guard.getNumSymbols());
+    value =
+        simplifyAffineExpr(value, guard.getNumDims(), guard.getNumSymbols());
     std::optional<ValueRange64> range = getRange(value, extents);
     if (range && range->max < 0)
       return std::nullopt;
@@ -42,8 +43,8 @@ static bool dependsOnSymbols(AffineExpr expr) {
 }
 
 /// Whether no point of the box of `extents` has no negative value in `values`.
-static bool isEmptyInBox(ArrayRef<AffineExpr> values,
-                         ArrayRef<int64_t> extents, MLIRContext *context) {
+static bool isEmptyInBox(ArrayRef<AffineExpr> values, ArrayRef<int64_t> extents,
+                         MLIRContext *context) {
   AffineMap map = AffineMap::get(extents.size(), 0, values, context);
   std::vector<SmallVector<int64_t, 8>> rows;
   FlatLinearConstraints points;

@@ -381,10 +381,9 @@ LogicalResult Interpreter::runTile(Operation *op) {
           }
           if (offset.integer < 0 ||
               offset.integer >= static_cast<int64_t>(view.elements->size()))
-            return LogicalResult(op->emitError()
-                                 << "accesses element " << offset.integer
-                                 << " of an array of "
-                                 << view.elements->size());
+            return LogicalResult(
+                op->emitError() << "accesses element " << offset.integer
+                                << " of an array of " << view.elements->size());
           result[i] = (*view.elements)[offset.integer];
         }
         numbers[gather.getResult()] = std::move(result);

@@ -23,8 +23,8 @@ std::optional<mlir::AffineMap> simplifyGuard(mlir::AffineMap guard,
 /// A guard that holds where both do. They have the same dimensions and symbols.
 mlir::AffineMap intersectGuards(mlir::AffineMap a, mlir::AffineMap b);
 
-/// Whether 0 <= `coordinate` < `size` wherever `guard` holds. Parts of the guard
-/// that depend on symbols don't count; the coordinate must not.
+/// Whether 0 <= `coordinate` < `size` wherever `guard` holds. Parts of the
+/// guard that depend on symbols don't count; the coordinate must not.
 bool isWithinWhere(mlir::AffineExpr coordinate, int64_t size,
                    mlir::AffineMap guard, llvm::ArrayRef<int64_t> extents);
 

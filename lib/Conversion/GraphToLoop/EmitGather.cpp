@@ -61,9 +61,8 @@ static Value emitGuard(ArrayRef<AffineExpr> values, ArrayRef<int64_t> extents,
     Type type = isNarrow ? builder.getI32Type() : builder.getI64Type();
     ScalarEmitter emitter{builder, loc, type, operands};
     Value number = emitAffine(value, extents, emitter);
-    Value holds =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, number,
-                              emitter.getConstant(0));
+    Value holds = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                        number, emitter.getConstant(0));
     guard = guard ? arith::AndIOp::create(builder, loc, guard, holds) : holds;
   }
   return guard;
@@ -109,8 +108,7 @@ Value KernelEmitter::emitGather(const KernelLoops::Item &item, Scope &scope) {
   for (unsigned k = numSources; k-- > 0;) {
     const Read &read = item.primitive.reads[k];
     AffineMap map = inOperands(read.map);
-    SmallVector<AffineExpr> guard(
-        inOperands(gather.getGuard(k)).getResults());
+    SmallVector<AffineExpr> guard(inOperands(gather.getGuard(k)).getResults());
     auto shape = cast<RankedTensorType>(read.source.getType()).getShape();
     // What depends on an index may be out of range.
     for (auto [size, coordinate] : llvm::zip_equal(shape, map.getResults()))
@@ -148,9 +146,9 @@ Value KernelEmitter::emitSource(const KernelLoops::Item &item, unsigned k,
   if (condition && inMemory != type)
     otherwise =
         arith::ExtUIOp::create(scope.builder, sourceLoc, inMemory, otherwise);
-  Value loaded =
-      loop::LoadOp::create(scope.builder, sourceLoc, argument,
-                           compressUnusedDims(map), used, condition, condition ? otherwise : Value());
+  Value loaded = loop::LoadOp::create(scope.builder, sourceLoc, argument,
+                                      compressUnusedDims(map), used, condition,
+                                      condition ? otherwise : Value());
   if (inMemory == type)
     return loaded;
   return arith::TruncIOp::create(scope.builder, sourceLoc, type, loaded);

@@ -86,9 +86,8 @@ LogicalResult KernelLoops::shareLoops(FusedOp fused) {
   for (Item &item : items)
     for (auto [read, source] :
          llvm::zip_equal(item.primitive.reads, item.sources))
-      if (source &&
-          (read.isGathered ||
-           !space.unify(item.primitive, read.map, items[*source].primitive)))
+      if (source && (read.isGathered || !space.unify(item.primitive, read.map,
+                                                     items[*source].primitive)))
         return emitError(fused, item.primitive)
                << "it reads what the kernel computes in another order, or a "
                   "part of it; run deplo-fuse-vertical";

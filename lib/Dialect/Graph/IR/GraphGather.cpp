@@ -59,9 +59,8 @@ ParseResult GatherOp::parse(OpAsmParser &parser, OperationState &result) {
         return failure();
     } else {
       AffineMap value = map.getValue();
-      guard = AffineMapAttr::get(
-          AffineMap::get(value.getNumDims(), value.getNumSymbols(), {},
-                         parser.getContext()));
+      guard = AffineMapAttr::get(AffineMap::get(
+          value.getNumDims(), value.getNumSymbols(), {}, parser.getContext()));
     }
     maps.push_back(map);
     guards.push_back(guard);
@@ -84,8 +83,7 @@ ParseResult GatherOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseOptionalAttrDict(result.attributes) ||
       parser.parseColonType(type))
     return failure();
-  result.addAttribute(getMapsAttrName(result.name),
-                      builder.getArrayAttr(maps));
+  result.addAttribute(getMapsAttrName(result.name), builder.getArrayAttr(maps));
   result.addAttribute(getGuardsAttrName(result.name),
                       builder.getArrayAttr(guards));
   result.getOrAddProperties<Properties>().operandSegmentSizes = {
@@ -173,10 +171,9 @@ LogicalResult GatherOp::verify() {
           !isWithinWhere(simplifyInRange(coordinate, type.getShape()),
                          source.getDimSize(axis), guard,
                          type.getShape())) // C4
-        return emitOpError()
-               << "coordinate " << axis << " of source " << k
-               << " is not within " << source.getDimSize(axis)
-               << " elements wherever its guard holds";
+        return emitOpError() << "coordinate " << axis << " of source " << k
+                             << " is not within " << source.getDimSize(axis)
+                             << " elements wherever its guard holds";
   }
   return success();
 }
@@ -386,10 +383,10 @@ struct FlattenGather : OpRewritePattern<GatherOp> {
     // Where no guard of the inner one holds, its fill has to come next.
     bool isLast = k + 1 == outer.sources.size();
     bool isAlways = guard.getNumResults() == 0;
-    bool fills = inner.getGuard(inner.getSources().size() - 1)
-                     .getNumResults() != 0;
-    bool fillIsNext = isAlways || (isLast && inner.getFillOrZero() ==
-                                                 op.getFillOrZero());
+    bool fills =
+        inner.getGuard(inner.getSources().size() - 1).getNumResults() != 0;
+    bool fillIsNext =
+        isAlways || (isLast && inner.getFillOrZero() == op.getFillOrZero());
     if (fills && !fillIsNext)
       return failure();
     if (fills && isAlways)
@@ -469,9 +466,9 @@ struct GatherOfOne : OpRewritePattern<GatherOp> {
     if (op.getSources().size() != 1 || !op.getIndices().empty() ||
         op.getGuard(0).getNumResults() != 0 || !isBox(op.getMap(0)))
       return failure();
-    rewriter.replaceOpWithNewOp<IndexMapOp>(
-        op, op.getType(), op.getSources().front(),
-        AffineMapAttr::get(op.getMap(0)));
+    rewriter.replaceOpWithNewOp<IndexMapOp>(op, op.getType(),
+                                            op.getSources().front(),
+                                            AffineMapAttr::get(op.getMap(0)));
     return success();
   }
 };

@@ -178,9 +178,8 @@ void FusionGroups::addKernel(FusedOp fused) {
     for (const Read &read : reader.reads)
       if (auto it = producers.find(read.source);
           it != producers.end() && findGroup(it->second) == index)
-        sharesLoops &=
-            !read.isGathered &&
-            space.unify(reader, read.map, primitives[it->second]);
+        sharesLoops &= !read.isGathered &&
+                       space.unify(reader, read.map, primitives[it->second]);
   }
   space.classes.commit(checkpoint, index);
   Group &group = groups[index];

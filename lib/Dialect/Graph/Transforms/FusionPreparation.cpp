@@ -44,8 +44,8 @@ static MapOp createCopy(RewriterBase &rewriter, Location loc, Value value) {
 static OpOperand *findUnreadable(Operation *op) {
   IterationSpace space;
   auto gather = dyn_cast<GatherOp>(op);
-  auto operands = op->getOpOperands().drop_front(
-      gather ? gather.getSources().size() : 0);
+  auto operands =
+      op->getOpOperands().drop_front(gather ? gather.getSources().size() : 0);
   for (OpOperand &operand : operands)
     if (!traceRead(operand.get()))
       return &operand;
@@ -227,9 +227,9 @@ Value Preparation::chooseCopied(Operation *op, Value operand) {
 void Preparation::gatherOperand(OpOperand &operand) {
   auto view = operand.get().getDefiningOp<IndexMapOp>();
   rewriter.setInsertionPoint(operand.getOwner());
-  AffineMap map = view ? view.getMap()
-                       : rewriter.getMultiDimIdentityMap(
-                             getShape(operand.get()).size());
+  AffineMap map =
+      view ? view.getMap()
+           : rewriter.getMultiDimIdentityMap(getShape(operand.get()).size());
   Value source = view ? view.getInput() : operand.get();
   auto gather = GatherOp::create(
       rewriter, getSourceLoc(operand.get().getLoc(), "copy"),
@@ -272,9 +272,8 @@ void Preparation::copyResults() {
   rewriter.setInsertionPoint(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
     Value value = operand.get();
-    bool isComputed =
-        isa_and_nonnull<MapOp, ReduceOp, GatherOp, FusedOp>(
-            value.getDefiningOp());
+    bool isComputed = isa_and_nonnull<MapOp, ReduceOp, GatherOp, FusedOp>(
+        value.getDefiningOp());
     bool isEmpty =
         cast<RankedTensorType>(value.getType()).getNumElements() == 0;
     if (isEmpty || (isComputed && returned.insert(value).second))

@@ -28,8 +28,9 @@ std::optional<Read> traceRead(Value value) {
   return read;
 }
 
-/// Source `k` of `gather`, through the views that lead to it: their maps compose
-/// whatever they are. Views that check other ranges than the gather stay.
+/// Source `k` of `gather`, through the views that lead to it: their maps
+/// compose whatever they are. Views that check other ranges than the gather
+/// stay.
 static Read traceGathered(GatherOp gather, unsigned k) {
   Read read{gather.getSources()[k], gather.getMap(k), /*isGathered=*/true};
   ArrayRef<int64_t> shape = getShape(gather.getResult());

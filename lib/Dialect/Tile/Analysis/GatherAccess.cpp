@@ -157,17 +157,14 @@ Progression Runs::computeCommonForm(Value tile) {
       .Default([](Operation *) { return Progression{}; });
 }
 
-std::optional<Progression> Runs::computeProgression(Value tile,
-                                                    unsigned dim) {
+std::optional<Progression> Runs::computeProgression(Value tile, unsigned dim) {
   if (std::optional<int64_t> value = getSplat(tile))
     return getExactly(*value);
   Operation *op = tile.getDefiningOp();
   if (!op)
     return std::nullopt;
   using Result = std::optional<Progression>;
-  auto getOf = [&](Value operand) {
-    return getProgression(operand, dim);
-  };
+  auto getOf = [&](Value operand) { return getProgression(operand, dim); };
   auto combine = [&](auto function) -> Result {
     Result lhs = getOf(op->getOperand(0));
     Result rhs = lhs ? getOf(op->getOperand(1)) : std::nullopt;

@@ -225,10 +225,9 @@ LogicalResult GatherOp::verify() {
                          << ", expected i1";
   if (getOtherwise() && !getMask()) // C3
     return emitOpError("has values for masked elements, but no mask");
-  for (Type element :
-       {getMemRefType().getElementType(),
-        getOtherwise() ? getElementTypeOrSelf(getOtherwise())
-                       : type.getElementType()})
+  for (Type element : {getMemRefType().getElementType(),
+                       getOtherwise() ? getElementTypeOrSelf(getOtherwise())
+                                      : type.getElementType()})
     if (element != type.getElementType()) // C2
       return emitOpError() << "moves elements of " << element << " as "
                            << type.getElementType();

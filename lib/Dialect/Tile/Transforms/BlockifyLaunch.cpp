@@ -144,8 +144,8 @@ static void maskGather(GatherOp gather, const TileDims &dims) {
   }
   if (!isNeeded)
     return;
-  Value mask = InBoundsOp::create(
-      builder, loc, type.clone(builder.getI1Type()), corner, bounds);
+  Value mask = InBoundsOp::create(builder, loc, type.clone(builder.getI1Type()),
+                                  corner, bounds);
   if (gather.getMask())
     mask = arith::AndIOp::create(builder, loc, gather.getMask(), mask);
   gather.getMaskMutable().assign(mask);

@@ -361,8 +361,7 @@ TileValue Tileifier::getNumber(Location loc, Value index, Type type) {
 /// How many values a loop's variable takes; 0 if `index` is none.
 static int64_t getExtentOf(Value index) {
   auto argument = dyn_cast<BlockArgument>(index);
-  Operation *parent =
-      argument ? argument.getOwner()->getParentOp() : nullptr;
+  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
   if (auto loop = dyn_cast_or_null<loop::ForOp>(parent))
     return loop.getExtent();
   auto reduce = dyn_cast_or_null<loop::ReduceOp>(parent);
@@ -378,9 +377,8 @@ static bool hasNarrowOffsets(MemRefType type, AffineExpr offset,
     span += std::max<int64_t>(size - 1, 0) * stride;
   SmallVector<AffineExpr> known;
   for (auto [dim, extent] : llvm::enumerate(extents))
-    known.push_back(extent == 0
-                        ? getAffineConstantExpr(0, type.getContext())
-                        : getAffineDimExpr(dim, type.getContext()));
+    known.push_back(extent == 0 ? getAffineConstantExpr(0, type.getContext())
+                                : getAffineDimExpr(dim, type.getContext()));
   constexpr int64_t limit = int64_t(1) << 30;
   return span < limit && fitsIn32Bits(offset.replaceDims(known), extents);
 }
@@ -408,10 +406,10 @@ LogicalResult Tileifier::convertGather(loop::LoadOp load) {
     condition = spread(loc, mask, dims);
     otherwise = spread(loc, rest, dims);
   }
-  auto tile = GatherOp::create(
-      builder, loc, getTileType(load.getType(), dims),
-      memrefs.lookup(load.getMemref()), spread(loc, offsets, dims), condition,
-      otherwise, /*vector=*/nullptr);
+  auto tile = GatherOp::create(builder, loc, getTileType(load.getType(), dims),
+                               memrefs.lookup(load.getMemref()),
+                               spread(loc, offsets, dims), condition, otherwise,
+                               /*vector=*/nullptr);
   values[load.getResult()] = {tile, dims};
   return success();
 }
@@ -494,8 +492,8 @@ TileValue Tileifier::getIterationNumber(Location loc, Value index, Type type) {
           dims};
 }
 
-/// A number becomes an index, or a loop's variable a number. Indices are numbers
-/// here until a gather uses them.
+/// A number becomes an index, or a loop's variable a number. Indices are
+/// numbers here until a gather uses them.
 LogicalResult Tileifier::convertIndexCast(arith::IndexCastOp cast) {
   if (cast.getType().isIndex())
     values[cast] = TileValue(values[cast.getIn()]);

@@ -55,8 +55,8 @@ class IterationSpace {
 public:
   using Axis = AxisClasses::Axis;
 
-  /// The primitive `op`, a map, a reduction or a gather, whose operands traceRead
-  /// can follow.
+  /// The primitive `op`, a map, a reduction or a gather, whose operands
+  /// traceRead can follow.
   Primitive getPrimitive(mlir::Operation *op, AxisClasses::Owner owner);
   /// A copy of `read` with `shape`.
   Primitive getCopy(Read read, llvm::ArrayRef<int64_t> shape,
