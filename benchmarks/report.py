@@ -75,10 +75,11 @@ def _compile_time(data: dict[str, Any]) -> Iterator[str]:
     yield _made(data)
     yield ""
     each = [row["warm_ms_per_kernel"] for row in rows]
+    cold = statistics.median(row["cold_ms"] for row in rows)
     yield (
-        f"{len(rows)} cases up to PTX, on one core: a kernel takes {statistics.median(each):.1f} ms "
-        f"(median; worst {max(each):.1f} ms), and {statistics.median(r['cold_ms'] for r in rows):.0f} ms "
-        "in a fresh process."
+        f"{len(rows)} cases up to PTX, on one core: a kernel takes "
+        f"{statistics.median(each):.1f} ms (median; worst {max(each):.1f} ms), a program in a "
+        f"fresh process {cold:.0f} ms (median)."
     )
     yield ""
 

@@ -39,7 +39,9 @@ body {{ font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 76rem; 
 main {{ min-width: 0; max-width: 58rem }}
 nav {{ font-size: 0.9em }}
 nav ul {{ list-style: none; padding: 0 }}
-@media (min-width: 60rem) {{ body {{ display: grid; grid-template-columns: 14rem 1fr; gap: 2rem }} }}
+@media (min-width: 60rem) {{
+  body {{ display: grid; grid-template-columns: 14rem 1fr; gap: 2rem }}
+}}
 pre, code {{ font-family: ui-monospace, monospace; font-size: 0.9em; background: #f5f5f3 }}
 pre {{ padding: 0.8em; overflow-x: auto }}
 table {{ border-collapse: collapse; display: block; overflow-x: auto }}
@@ -112,7 +114,8 @@ def check_links(page: Path, text: str, roots: list[Path], problems: Problems) ->
             path = target.partition("#")[0]
             if re.match(r"[a-z]+:", target) or not path:
                 continue
-            if not any((root / page.parent / path).exists() for root in roots):
+            place = os.path.normpath(page.parent / path)
+            if not any((root / place).exists() for root in roots):
                 problems.add(page, f"links to {target}, which is not there")
 
 

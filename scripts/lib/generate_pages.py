@@ -17,6 +17,7 @@ def main(checkout: Path, generated: Path, tool: Path) -> int:
     sys.path[:0] = [str(checkout / folder) for folder in ("scripts/lib", "python", "benchmarks")]
     import operator_page
     import pass_pages
+
     import report
 
     docs = generated / "pages" / "docs"

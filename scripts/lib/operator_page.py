@@ -11,9 +11,10 @@ from deplo.importer.unsupported import NEAREST
 
 _HEAD = """# Operators
 
-What the importer has handlers for, by their names in ATen. What PyTorch decomposes into these works too (`F.softmin`,
-`F.normalize`, `F.relu6`, `x.chunk(2)`, ...). dtypes are {dtypes}. An operator that isn't here is reported with its lines,
-its count and the nearest supported form; `torch.compile(f, backend="deplo")` leaves it to PyTorch.
+What the importer has handlers for, by their names in ATen. What PyTorch decomposes into these
+works too (`F.softmin`, `F.normalize`, `F.relu6`, `x.chunk(2)`, ...). dtypes are {dtypes}.
+An operator that isn't here is reported with its lines, its count and the nearest supported form;
+`torch.compile(f, backend="deplo")` leaves it to PyTorch.
 
 A handler may refuse a form of its operator, and says which in one sentence.
 """

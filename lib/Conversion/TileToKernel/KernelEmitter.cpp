@@ -143,7 +143,8 @@ LogicalResult KernelEmitter::emitConstant(Operation *op) {
 
 /// The same operation on the elements of this thread.
 LogicalResult KernelEmitter::emitElementwise(Operation *op) {
-  if (op->getNumRegions() != 0 || !isPure(op))
+  // Divisions have no result for some operands, but no effect either.
+  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op))
     return op->emitError() << "operation " << op->getName()
                            << " has no lowering to a thread's program";
   if (succeeded(emitApproximation(op)))

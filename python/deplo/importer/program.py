@@ -250,6 +250,8 @@ class _Importer:
         mutations: list[tuple[int, int]] = []
         changed: dict[str, int] = {}  # node that holds the new value -> argument
         for spec in self.program.graph_signature.output_specs:
+            if spec.kind is OutputKind.TOKEN:
+                continue
             if spec.kind in _MUTATIONS:
                 value = self.lowering.values.get(nodes[spec.arg.name])
                 old = self.lowering.values.get(nodes[self._placeholder(spec)])
