@@ -183,14 +183,17 @@ def unfold(c: Context, x: Value, dimension: int, size: int, step: int) -> Value:
 def as_strided(
     c: Context, x: Value, size: list[int], stride: list[int], storage_offset: int | None = None
 ) -> Value:
-    """Of a tensor that is contiguous in its storage, as every computed one is."""
-    position = " + ".join(
-        [str(storage_offset or 0), *(f"d{i} * {s}" for i, s in enumerate(stride))]
-    )
-    last = (storage_offset or 0) + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    if last >= math.prod(x.shape) and 0 not in size:
+    """Elements of the storage that `x` is a view of."""
+    storage = c.storage()
+    if storage is None:
+        raise Unsupported("its operand is a view that an input came as; pass the whole tensor")
+    whole, start = storage
+    first = start if storage_offset is None else storage_offset
+    last = first + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if last >= math.prod(whole.shape) and 0 not in size:
         raise Unsupported("it reaches beyond the tensor; index the tensor that it is a view of")
-    flat = c.b.reshape(x, [math.prod(x.shape)])
+    position = " + ".join([str(first), *(f"d{i} * {s}" for i, s in enumerate(stride))])
+    flat = c.b.reshape(whole, [math.prod(whole.shape)])
     return index_map(c.b, flat, c.shape, [position])
 
 

@@ -37,6 +37,23 @@ _IGNORED = {
 }
 
 
+_VIEWS = {
+    torch.ops.aten.alias.default,
+    torch.ops.aten.detach.default,
+    torch.ops.aten.diagonal.default,
+    torch.ops.aten.expand.default,
+    torch.ops.aten.permute.default,
+    torch.ops.aten.select.int,
+    torch.ops.aten.slice.Tensor,
+    torch.ops.aten.squeeze.default,
+    torch.ops.aten.squeeze.dim,
+    torch.ops.aten.squeeze.dims,
+    torch.ops.aten.transpose.int,
+    torch.ops.aten.unsqueeze.default,
+    torch.ops.aten.view.default,
+}
+
+
 class Lowering:
     """Lowers the nodes of one graph into a builder and collects what it can't.
 
@@ -115,7 +132,19 @@ class Lowering:
                 node,
             )
             return None
-        return Context(self.builder, tuple(results.shape), dtype, used)
+        context = Context(self.builder, tuple(results.shape), dtype, used)
+        context.storage = lambda: self._storage(node.args[0])
+        return context
+
+    def _storage(self, node: Any) -> tuple[Value, int] | None:
+        """The tensor that `node` is a view of and where the view starts in its storage;
+        none if that tensor's elements are not its storage."""
+        start = node.meta["val"].storage_offset()
+        while node.target in _VIEWS:
+            node = node.args[0]
+        whole = node.meta["val"]
+        is_plain = whole.is_contiguous() and whole.storage_offset() == 0
+        return (self.values[node], start) if is_plain else None
 
     def _name(self, node: Node, result: Any, first_line: int) -> None:
         """Names the node's result after it, and the steps before it `<node>.<n>`."""

@@ -137,9 +137,10 @@ loop.kernel @motion(%x: memref<8xf32>, %s: memref<f32>, %y: memref<4x8xf32>, %z:
 // A condition that is known goes, but not the check of an index.
 // CHECK-LABEL: loop.kernel @known_conditions
 // CHECK:         %[[CST:.*]] = arith.constant 0.000000e+00 : f32
-// CHECK:         loop.load %[[X:.*]][%{{.*}}] : memref<8xf32>
-// CHECK:         loop.store %[[CST]]
-// CHECK:         loop.load %[[X]][%{{.*}}] if %{{.*}} else %[[CST]] : memref<8xf32>
+// CHECK:         loop.load %x[%i] : memref<8xf32>
+// CHECK:         loop.load %x[%{{.*}}] if %{{.*}} else %[[CST]] : memref<8xf32>
+// CHECK:         loop.store %{{.*}}, %y
+// CHECK:         loop.store %[[CST]], %z
 loop.kernel @known_conditions(%x: memref<8xf32>, %n: memref<8xi64>, %y: memref<8xf32>, %z: memref<8xf32>, %w: memref<8xf32>) {
   %true = arith.constant true
   %false = arith.constant false

@@ -238,7 +238,8 @@ loop.kernel @numbers(%y: memref<8xi64>) {
 // CHECK:         %[[MASK:.+]] = arith.cmpi sge, %[[I]], %{{.+}} : tensor<8xi32>
 // CHECK:         tile.iota %i : tensor<8xi32>
 // CHECK:         tile.iota %j : tensor<16xi32>
-// CHECK:         %[[OFFSET:.+]] = arith.addi %{{.+}}, %{{.+}} : tensor<8x16xi32>
+// CHECK:         %[[SUM:.+]] = arith.addi %{{.+}}, %{{.+}} : tensor<8x16xi32>
+// CHECK:         %[[OFFSET:.+]] = arith.addi %[[SUM]], %{{.+}} : tensor<8x16xi32>
 // CHECK:         %[[SPREAD:.+]] = tile.broadcast %[[MASK]] dims [0] : tensor<8xi1> -> tensor<8x16xi1>
 // CHECK:         tile.gather %{{.+}}[%[[OFFSET]]] mask %[[SPREAD]] else %{{.+}} : (memref<22xf32>, tensor<8x16xi32>, tensor<8x16xi1>, tensor<8x16xf32>) -> tensor<8x16xf32>
 loop.kernel @gather(%x: memref<22xf32>, %y: memref<8x16xf32>) {
