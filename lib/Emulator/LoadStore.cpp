@@ -75,6 +75,7 @@ void load(Warp &warp, const Inst &inst, uint32_t mask) {
     if (inst.a & isStrong)
       acquireAt(warp, lane, inst.space, address);
   }
+  warp.strongAccesses += inst.a & isStrong;
   countAccess(warp, inst, inst.space, mask, addresses, bytes * count, false);
 }
 
