@@ -214,8 +214,10 @@ TEST(Checks, UninitializedMemory) {
   EXPECT_TRUE(
       runBody("ld.global.u32 %r1, [%rd1];").has(Fault::Uninitialized));
   EXPECT_TRUE(runBody(".local .align 4 .b8 own[8]; mov.u64 %rd5, own;"
-                      "ld.local.u32 %r1, [%rd5];")
-                  .has(Fault::Uninitialized));
+                      "ld.local.u32 %r1, [%rd5]; st.local.u32 [%rd5+4], %r1;"
+                      "ld.local.u32 %r2, [%rd5+4];"
+                      "st.global.u32 [%rd1], %r2;")
+                  .has(Fault::UndefinedRegister));
 }
 
 TEST(Checks, UndefinedRegistersMayBeMovedButNotUsed) {
