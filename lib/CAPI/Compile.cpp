@@ -133,7 +133,11 @@ DeploCompilation *deploCompile(const char *ir, size_t size,
   if (result)
     compilation->result = std::move(*result);
   else
-    compilation->error = llvm::toString(result.takeError());
+    compilation->error = llvm::toString(llvm::handleErrors(
+        result.takeError(), [&](CompileFailure &failure) -> llvm::Error {
+          compilation->result.steps = std::move(failure.steps);
+          return llvm::createStringError(failure.message);
+        }));
   return compilation.release();
 }
 
@@ -156,6 +160,7 @@ const char *deploCompilationReport(DeploCompilation *compilation) {
         toText(json::Object{{"ir", result.ir},
                             {"steps", std::move(steps)},
                             {"kernels", std::move(kernels)},
+                            {"fusion", result.fusion},
                             {"timings_ms", std::move(timings)},
                             {"warnings", json::Array(result.warnings)}});
   }

@@ -6,6 +6,7 @@
 #include "Reports.h"
 
 #include "deplo/Compiler/CompileCache.h"
+#include "deplo/Conversion/LinalgToGraph.h"
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -37,6 +38,8 @@
 using namespace mlir;
 
 namespace deplo {
+
+char CompileFailure::ID = 0;
 
 std::optional<Level> parseLevel(StringRef name) {
   return llvm::StringSwitch<std::optional<Level>>(name)
@@ -126,9 +129,10 @@ llvm::Expected<CompileResult> Compilation::run(StringRef ir,
     return success();
   });
   auto makeError = [&] {
-    return llvm::createStringError(firstError.empty()
-                                       ? "compilation failed without a message"
-                                       : firstError);
+    return llvm::make_error<CompileFailure>(
+        firstError.empty() ? "compilation failed without a message"
+                           : firstError,
+        trace.getSteps());
   };
   auto lowerAll = [&]() -> llvm::Expected<CompileResult> {
     if (failed(lower()))
@@ -212,10 +216,14 @@ LogicalResult Compilation::lower() {
                                llvm::IsaPred<MemRefType>) &&
                  function.getNumResults() != 0;
         });
-    if (failed(stage(Level::Tensor, isGraph, "graph", buildGraphPipeline)) ||
+    bool isLinalg =
+        llvm::any_of(module->getOps<func::FuncOp>(), holdsForeignTensorOps);
+    if (failed(stage(Level::Graph, isLinalg, "linalg", buildLinalgPipeline)) ||
+        failed(stage(Level::Tensor, isGraph, "graph", buildGraphPipeline)) ||
         failed(stage(Level::Loop, isGraph, "loop", buildLoopPipeline)))
       return failure();
     collectCosts(*module, result.kernels);
+    result.fusion = collectFusion(trace.getSteps());
     if (options.device == "cuda" &&
         failed(stage(Level::Tile, contains<loop::KernelOp>(), "tile",
                      buildTilePipeline)))

@@ -27,9 +27,16 @@ def default_device(inputs: Sequence[torch.Tensor]) -> str:
 
 def default_target() -> str:
     """The GPU present, else the default target."""
-    if not torch.cuda.is_available():
-        return compilation.DEFAULT_TARGET
-    major, minor = torch.cuda.get_device_capability()
+    return target_of(None) if torch.cuda.is_available() else compilation.DEFAULT_TARGET
+
+
+def target_of(device: torch.device | None) -> str:
+    """The target of a CUDA device, or of the current one.
+
+    Raises:
+        Error: deplo has no description of it.
+    """
+    major, minor = torch.cuda.get_device_capability(device)
     name = f"sm_{major}{minor}"
     known = {target["chip"] for target in compilation.targets()}
     for candidate in (f"{name}a", name):

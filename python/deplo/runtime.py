@@ -8,7 +8,7 @@ Pointers and streams are plain integers; no PyTorch in here.
 import ctypes
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +138,16 @@ class Executable:
         self._count = len(self.inputs) + len(self.outputs)
         self._array = ctypes.c_void_p * self._count
         self._run = self._library.deploExecutableRun
+
+    def launcher(self) -> Callable[[tuple[int, ...], int], None]:
+        """`run` for callers that know the number of pointers to be right."""
+        handle, array, count, run = self._handle, self._array, self._count, self._run
+
+        def launch(pointers: tuple[int, ...], stream: int, owner: object = self) -> None:
+            if run(handle, array(*pointers), count, stream):
+                raise _last_error()
+
+        return launch
 
     def run(self, pointers: Sequence[int], stream: int = 0) -> None:
         """Enqueues one execution on addresses of all inputs, then all outputs.
