@@ -188,10 +188,9 @@ uint32_t elementBitsOf(uint32_t word, unsigned i, unsigned bits) {
   return bits == 32 ? word : (word >> (i * bits)) & ((1u << bits) - 1);
 }
 
-/// Gathers A by rows and B by columns.
-template <typename T, typename Load>
-void gatherOperands(Warp &warp, const Inst &inst, const Multiply &mma, T *a,
-                    T *b, Load &&load) {
+/// Calls `set(is A, outer, k, register, lane, element)` for every factor.
+template <typename Set>
+void gatherOperands(const Inst &inst, const Multiply &mma, Set &&set) {
   const unsigned e = mma.perRegister();
   const unsigned aCount = mma.aRegisters(), bCount = mma.bRegisters();
   for (unsigned lane = 0; lane < lanesPerWarp; ++lane) {
@@ -200,13 +199,12 @@ void gatherOperands(Warp &warp, const Inst &inst, const Multiply &mma, T *a,
       unsigned half = mma.m == 16 ? r & 1 : 0;
       unsigned step = mma.m == 16 ? r >> 1 : r;
       for (unsigned i = 0; i < e; ++i)
-        a[(g + 8 * half) * mma.k + step * 4 * e + t * e + i] =
-            load(mma.a, inst.source(r), lane, i);
+        set(true, g + 8 * half, step * 4 * e + t * e + i, inst.source(r), lane,
+            i);
     }
     for (unsigned r = 0; r < bCount; ++r)
       for (unsigned i = 0; i < e; ++i)
-        b[g * mma.k + r * 4 * e + t * e + i] =
-            load(mma.b, inst.source(aCount + r), lane, i);
+        set(false, g, r * 4 * e + t * e + i, inst.source(aCount + r), lane, i);
   }
 }
 
@@ -215,37 +213,56 @@ std::pair<unsigned, unsigned> accumulatorOf(unsigned lane, unsigned r) {
   return {lane / 4 + 8 * (r >> 1), 2 * (lane % 4) + (r & 1)};
 }
 
+/// Calls `visit(register, half, lane, row, column)` for every accumulator.
+template <typename Visit>
+void forAccumulators(const Multiply &mma, Visit &&visit) {
+  unsigned halves = mma.d == Type::F16 ? 2 : 1;
+  for (unsigned r = 0; r < mma.dRegisters(); ++r)
+    for (unsigned half = 0; half < halves; ++half)
+      for (unsigned lane = 0; lane < lanesPerWarp; ++lane) {
+        auto [row, column] = accumulatorOf(lane, halves * r + half);
+        visit(r, half, lane, row, column);
+      }
+}
+
 void multiplyFloats(Warp &warp, const Inst &inst, uint32_t mask) {
   if (!requireWholeWarp(warp, inst, mask))
     return;
   Multiply mma = multiplyOf(inst);
-  Factor a[16 * 64], b[8 * 64];
+  FactorRow a[16], b[8];
   unsigned bits = elementBits(mma.a);
-  gatherOperands(warp, inst, mma, a, b,
-                 [&](Type type, const Ref &ref, unsigned lane, unsigned i) {
+  gatherOperands(inst, mma,
+                 [&](bool isA, unsigned outer, unsigned k, const Ref &ref,
+                     unsigned lane, unsigned i) {
                    uint32_t word = warp.row<uint32_t>(ref)[lane];
-                   return makeFactor(type, elementBitsOf(word, i, bits));
+                   (isA ? a : b)[outer].set(k, isA ? mma.a : mma.b,
+                                            elementBitsOf(word, i, bits));
                  });
-  int kept = bits == 8 ? alignmentBits8 : alignmentBits;
   unsigned first = mma.aRegisters() + mma.bRegisters();
-  for (unsigned lane = 0; lane < lanesPerWarp; ++lane)
-    for (unsigned r = 0; r < mma.dRegisters(); ++r) {
-      const Ref &c = inst.source(first + r), &d = inst.result(r);
-      uint32_t word = warp.row<uint32_t>(c)[lane], result = 0;
-      for (unsigned half = 0; half < (mma.d == Type::F16 ? 2u : 1u); ++half) {
-        unsigned index = mma.d == Type::F16 ? 2 * r + half : r;
-        auto [row, column] = accumulatorOf(lane, index);
-        const Factor *x = a + row * mma.k, *y = b + column * mma.k;
-        if (mma.d == Type::F16) {
-          float old = halfToFloat(uint16_t(word >> (16 * half)));
-          float sum = dotProduct(old, x, y, mma.k, kept);
-          result |= uint32_t(floatToHalf(sum)) << (16 * half);
-        } else {
-          result = asBits(dotProduct(asFloat(word), x, y, mma.k, kept));
-        }
-      }
-      writeLane(warp, d, lane, result);
-    }
+  float sums[16][8];
+  forAccumulators(mma, [&](unsigned r, unsigned half, unsigned lane,
+                           unsigned row, unsigned column) {
+    uint32_t word = warp.row<uint32_t>(inst.source(first + r))[lane];
+    sums[row][column] = mma.d == Type::F16
+                            ? halfToFloat(uint16_t(word >> (16 * half)))
+                            : asFloat(word);
+  });
+  for (unsigned row = 0; row < mma.m; ++row)
+    dotProducts(sums[row], sums[row], a[row], b, 8, mma.k,
+                alignmentBits(mma.a));
+  for (unsigned r = 0; r < mma.dRegisters(); ++r)
+    if (inst.result(r).bank == Ref::Registers)
+      std::memset(warp.row<uint32_t>(inst.result(r)), 0,
+                  lanesPerWarp * sizeof(uint32_t));
+  forAccumulators(mma, [&](unsigned r, unsigned half, unsigned lane,
+                           unsigned row, unsigned column) {
+    if (inst.result(r).bank != Ref::Registers)
+      return;
+    uint32_t &word = warp.row<uint32_t>(inst.result(r))[lane];
+    word |= mma.d == Type::F16
+                ? uint32_t(floatToHalf(sums[row][column])) << (16 * half)
+                : asBits(sums[row][column]);
+  });
   countersOf(warp, inst).tensorOperations += uint64_t(mma.m) * 8 * mma.k;
 }
 
@@ -254,12 +271,14 @@ void multiplyIntegers(Warp &warp, const Inst &inst, uint32_t mask) {
     return;
   Multiply mma = multiplyOf(inst);
   int32_t a[16 * 64], b[8 * 64];
-  gatherOperands(warp, inst, mma, a, b,
-                 [&](Type type, const Ref &ref, unsigned lane, unsigned i) {
+  gatherOperands(inst, mma,
+                 [&](bool isA, unsigned outer, unsigned k, const Ref &ref,
+                     unsigned lane, unsigned i) {
                    uint32_t byte =
                        elementBitsOf(warp.row<uint32_t>(ref)[lane], i, 8);
-                   return isSigned(type) ? int32_t(int8_t(byte))
-                                         : int32_t(byte);
+                   (isA ? a : b)[outer * mma.k + k] =
+                       isSigned(isA ? mma.a : mma.b) ? int32_t(int8_t(byte))
+                                                     : int32_t(byte);
                  });
   unsigned first = mma.aRegisters() + mma.bRegisters();
   for (unsigned lane = 0; lane < lanesPerWarp; ++lane)
@@ -280,9 +299,11 @@ void multiplyDoubles(Warp &warp, const Inst &inst, uint32_t mask) {
     return;
   Multiply mma = multiplyOf(inst);
   double a[16 * 16], b[8 * 16];
-  gatherOperands(warp, inst, mma, a, b,
-                 [&](Type, const Ref &ref, unsigned lane, unsigned) {
-                   return warp.row<double>(ref)[lane];
+  gatherOperands(inst, mma,
+                 [&](bool isA, unsigned outer, unsigned k, const Ref &ref,
+                     unsigned lane, unsigned) {
+                   (isA ? a : b)[outer * mma.k + k] =
+                       warp.row<double>(ref)[lane];
                  });
   unsigned first = mma.aRegisters() + mma.bRegisters();
   for (unsigned lane = 0; lane < lanesPerWarp; ++lane)

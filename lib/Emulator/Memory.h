@@ -36,6 +36,11 @@ std::pair<Space, uint64_t> resolveGeneric(uint64_t address);
 /// The block of the cluster that a shared address is of; null if none.
 Block *sharedBlock(Warp &warp, uint64_t address);
 
+/// Whether a thread's local bytes were written, and says that they were not.
+bool isLocalWritten(Warp &warp, unsigned lane, uint64_t address,
+                    uint32_t bytes);
+void forgetLocal(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes);
+
 /// The address operand of `lane`.
 inline uint64_t addressOf(Warp &warp, const Ref &ref, unsigned lane) {
   uint64_t base = ref.bytes == 4 ? warp.row<uint32_t>(ref)[lane]

@@ -98,6 +98,8 @@ struct Ambient {
     ClusterBlocksY, ClusterBlocksZ, ClusterRank, ClusterSize, IsCluster,
     Multiprocessor, Multiprocessors, GridId, SharedTotal, SharedDynamic,
     WarpSize,
+    /// `value` itself.
+    Fixed,
     /// The address of the shared or parameter byte at `value`.
     SharedAddress, ParameterAddress
   };

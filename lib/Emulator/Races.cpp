@@ -359,7 +359,7 @@ void reportRace(const Event &event, uint32_t cluster, uint32_t component,
   std::string message = std::string(event.isWrite ? "write" : "read") +
                         " after the " + (wasWrite ? "write" : "read") +
                         " at line " + std::to_string(other.location.line) +
-                        " '" + std::string(other.text) + "' by " + who;
+                        " '" + shortened(other.text) + "' by " + who;
   message += isFenceMissing
                  ? ", which no fence.proxy.async has made visible to the async "
                    "proxy"

@@ -94,8 +94,8 @@ struct Warp {
   uint64_t instructions = 0;
   /// The region that was accessed last.
   uint32_t region = 0;
-  /// Where polling found nothing: the warp waits for others.
-  bool isPolling = false;
+  /// Strong accesses since lanes last met: many mean that some are spinning.
+  uint32_t strongAccesses = 0;
 
   //===--- Asynchronous copies --------------------------------------------===//
   /// Groups that were committed and that are complete, per lane.
@@ -134,6 +134,8 @@ struct Warp {
   void divide(const Inst &inst, const Path *paths, size_t count);
   /// The running split has come to where it joins its parent.
   void join();
+  /// Lets lanes that wait for others, which spin, go on by themselves.
+  void releaseJoined();
   /// The running split's lanes `mask` are gone.
   void endLanes(uint32_t mask);
   /// Makes another split the running one; false if none is ready.

@@ -8,6 +8,9 @@
 
 using namespace deplo::emulator;
 
+/// Of zero: no product with it has the largest exponent.
+static constexpr int32_t noExponent = -100000;
+
 static Format formatOf(Type type) {
   switch (type) {
   case Type::F16:
@@ -23,18 +26,23 @@ static Format formatOf(Type type) {
   }
 }
 
-Factor deplo::emulator::makeFactor(Type type, uint32_t bits) {
+void FactorRow::set(unsigned k, Type type, uint32_t bits, bool isNegated) {
   if (type == Type::TF32) // The lower bits are not looked at.
     bits &= 0xffffe000;
   Format format = formatOf(type);
-  Factor factor;
-  factor.value = type == Type::TF32   ? double(asFloat(bits))
-                 : type == Type::BF16 ? bfloatToFloat(uint16_t(bits))
-                 : type == Type::F16  ? halfToFloat(uint16_t(bits))
-                                      : decode(format, bits);
+  double x = type == Type::TF32   ? double(asFloat(bits))
+             : type == Type::BF16 ? double(bfloatToFloat(uint16_t(bits)))
+             : type == Type::F16  ? double(halfToFloat(uint16_t(bits)))
+                                  : decode(format, bits);
   int biased = int((bits & (format.sign() - 1)) >> format.fractionBits);
-  factor.exponent = std::max(biased, 1) - format.bias();
-  return factor;
+  value[k] = isNegated ? -x : x;
+  exponent[k] = x == 0 ? noExponent : std::max(biased, 1) - format.bias();
+}
+
+// Measured on an H200: two bits below the last one of f32; numbers of eight
+// bits keep 13 fraction bits.
+int deplo::emulator::alignmentBits(Type type) {
+  return type == Type::E4M3 || type == Type::E5M2 ? 13 : 25;
 }
 
 /// 2^exponent, within the range of double.
@@ -42,38 +50,71 @@ static double powerOfTwo(int exponent) {
   return asDouble(uint64_t(exponent + 1023) << 52);
 }
 
-float deplo::emulator::dotProduct(float accumulator, const Factor *a,
-                                  const Factor *b, unsigned count,
-                                  int keptBits) {
-  constexpr int none = -100000;
-  double products[64];
-  int largest = none;
-  bool isFinite = true;
-  for (unsigned i = 0; i < count; ++i) {
-    products[i] = a[i].value * b[i].value;
-    isFinite &= std::isfinite(products[i]);
-    if (products[i] != 0)
-      largest = std::max(largest, a[i].exponent + b[i].exponent);
-  }
-  if (!isFinite || !std::isfinite(accumulator)) {
-    double sum = accumulator;
-    for (unsigned i = 0; i < count; ++i)
-      sum += products[i];
-    return sum != sum ? asFloat(canonicalNan) : float(sum);
-  }
+/// One of the numbers is infinite or NaN.
+static float specialDotProduct(float accumulator, const FactorRow &a,
+                               const FactorRow &b, unsigned depth) {
+  double sum = accumulator;
+  for (unsigned k = 0; k < depth; ++k)
+    sum += a.value[k] * b.value[k];
+  return sum != sum ? asFloat(canonicalNan) : float(sum);
+}
+
+/// The depth is a constant so that the loops become vector code.
+template <unsigned depth>
+static inline __attribute__((always_inline)) float
+dotProduct(float accumulator, const FactorRow &a, const FactorRow &b,
+           int keptBits) {
+  double products[depth];
+  int32_t largest = noExponent;
+  for (unsigned k = 0; k < depth; ++k)
+    largest = std::max(largest, a.exponent[k] + b.exponent[k]);
   uint32_t magnitude = asBits(accumulator) & 0x7fffffff;
   if (magnitude != 0)
     largest = std::max(largest, std::max(int(magnitude >> 23), 1) - 127);
-  if (largest == none)
-    return 0.0f + accumulator;
-  double scale = powerOfTwo(keptBits - largest);
-  auto sum = int64_t(double(accumulator) * scale);
-  for (unsigned i = 0; i < count; ++i)
-    sum += int64_t(products[i] * scale);
-  double value = double(sum) * powerOfTwo(largest - keptBits);
-  if (value == 0)
-    return 0.0f;
+  if (largest == noExponent)
+    return accumulator + 0.0f;
+  const double scale = powerOfTwo(keptBits - largest);
+  double check = 0;
+  for (unsigned k = 0; k < depth; ++k) {
+    products[k] = a.value[k] * b.value[k];
+    check += products[k] * 0.0;
+  }
+  if (check != 0 || magnitude >= 0x7f800000)
+    return specialDotProduct(accumulator, a, b, depth);
+  // Each is below 2^28 when scaled: 32 bits cut it off.
+  double sum = double(int32_t(double(accumulator) * scale));
+  for (unsigned k = 0; k < depth; ++k)
+    sum += double(int32_t(products[k] * scale));
+  double value = sum * powerOfTwo(largest - keptBits);
   if (std::abs(value) >= 0x1p128)
     return std::copysign(std::numeric_limits<float>::infinity(), float(value));
-  return asFloat(encode(f32Format, value, Rounding::Zero));
+  // Toward zero: what is left is below the last bit.
+  float rounded = float(value);
+  if (std::abs(double(rounded)) > std::abs(value))
+    rounded = asFloat(asBits(rounded) - 1);
+  return rounded == 0 ? 0.0f : rounded;
+}
+
+template <unsigned depth>
+static inline __attribute__((always_inline)) void
+dotRow(float *results, const float *accumulators, const FactorRow &a,
+       const FactorRow *b, unsigned count, int keptBits) {
+  for (unsigned i = 0; i < count; ++i)
+    results[i] = dotProduct<depth>(accumulators[i], a, b[i], keptBits);
+}
+
+__attribute__((target_clones("avx2", "default"))) void
+deplo::emulator::dotProducts(float *results, const float *accumulators,
+                             const FactorRow &a, const FactorRow *b,
+                             unsigned count, unsigned depth, int keptBits) {
+  switch (depth) {
+  case 4:
+    return dotRow<4>(results, accumulators, a, b, count, keptBits);
+  case 8:
+    return dotRow<8>(results, accumulators, a, b, count, keptBits);
+  case 16:
+    return dotRow<16>(results, accumulators, a, b, count, keptBits);
+  default:
+    return dotRow<32>(results, accumulators, a, b, count, keptBits);
+  }
 }

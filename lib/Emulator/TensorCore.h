@@ -12,23 +12,26 @@
 
 namespace deplo::emulator {
 
-/// A factor, taken apart: value, and exponent as its format has it.
-struct Factor {
-  double value = 0;
-  int32_t exponent = 0;
+/// The most factors that one instruction multiplies for each result.
+constexpr unsigned maxDepth = 64;
+
+/// A row of A or a column of B, taken apart: values, and the exponents as their
+/// format has them. Those of zeros are so small that they never count.
+struct FactorRow {
+  double value[maxDepth];
+  int32_t exponent[maxDepth];
+
+  /// Number `k`, of `type` f16, bf16, tf32, e4m3 or e5m2.
+  void set(unsigned k, Type type, uint32_t bits, bool isNegated = false);
 };
 
-/// The number of `type` (f16, bf16, tf32, e4m3, e5m2) with these bits.
-Factor makeFactor(Type type, uint32_t bits);
+/// Bits below the largest exponent that alignment keeps, by the factors' type.
+int alignmentBits(Type type);
 
-/// Bits below the largest exponent that alignment keeps.
-constexpr int alignmentBits = 25;
-/// The same for factors of eight bits.
-constexpr int alignmentBits8 = 13;
-
-/// accumulator + sum of a[i] * b[i * stride], as f32.
-float dotProduct(float accumulator, const Factor *a, const Factor *b,
-                 unsigned count, int keptBits);
+/// results[i] = accumulators[i] + sum over k of a[k] * b[i][k], as f32.
+void dotProducts(float *results, const float *accumulators, const FactorRow &a,
+                 const FactorRow *b, unsigned count, unsigned depth,
+                 int keptBits);
 
 } // namespace deplo::emulator
 

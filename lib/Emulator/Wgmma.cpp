@@ -146,45 +146,110 @@ bool readShared(Warp &warp, const Inst &inst, uint64_t bits, unsigned first,
 // Multiplication
 //===----------------------------------------------------------------------===//
 
-/// A by rows and B by columns, as numbers of type T.
-template <typename T, typename Make>
-bool gather(Warp &warp, const Inst &inst, const Shape &shape,
-            std::vector<T> &a, std::vector<T> &b, Make &&make) {
-  const unsigned bytes = bytesOf(shape.a), accumulators = shape.dRegisters();
-  a.resize(rowsPerWarp * shape.k);
-  b.resize(size_t(shape.n) * shape.k);
-  unsigned next = accumulators;
+/// Calls `set(is A, outer, k, bits)` for every factor; false after a fault.
+template <typename Set>
+bool gather(Warp &warp, const Inst &inst, const Shape &shape, Set &&set) {
+  const unsigned bytes = bytesOf(shape.a);
+  unsigned next = shape.dRegisters();
   if (shape.isAShared) {
     unsigned first = warp.index % warpsPerGroup * rowsPerWarp;
     if (!readShared(warp, inst, warp.row<uint64_t>(inst.source(next))[0], first,
                     rowsPerWarp, shape.k, bytes, shape.isATransposed,
                     [&](unsigned row, unsigned k, uint32_t bits) {
-                      a[row * shape.k + k] =
-                          make(shape.a, bits, shape.negatesA);
+                      set(true, row, k, bits);
                     }))
       return false;
     ++next;
   } else {
     const unsigned e = 4 / bytes;
+    const uint32_t keep = bytes == 4 ? ~0u : (1u << (8 * bytes)) - 1;
     for (unsigned r = 0; r < 4; ++r, ++next)
       for (unsigned lane = 0; lane < lanesPerWarp; ++lane) {
         uint32_t word = warp.row<uint32_t>(inst.source(next))[lane];
-        for (unsigned i = 0; i < e; ++i) {
-          unsigned row = lane / 4 + 8 * (r & 1);
-          unsigned k = (r >> 1) * 4 * e + lane % 4 * e + i;
-          uint32_t bits =
-              bytes == 4 ? word
-                         : (word >> (8 * bytes * i)) & ((1u << (8 * bytes)) - 1);
-          a[row * shape.k + k] = make(shape.a, bits, shape.negatesA);
-        }
+        for (unsigned i = 0; i < e; ++i)
+          set(true, lane / 4 + 8 * (r & 1),
+              (r >> 1) * 4 * e + lane % 4 * e + i,
+              (word >> (8 * bytes * i)) & keep);
       }
   }
   return readShared(warp, inst, warp.row<uint64_t>(inst.source(next))[0], 0,
                     shape.n, shape.k, bytes, shape.isBTransposed,
                     [&](unsigned column, unsigned k, uint32_t bits) {
-                      b[column * shape.k + k] =
-                          make(shape.b, bits, shape.negatesB);
+                      set(false, column, k, bits);
                     });
+}
+
+/// Calls `visit(register, half, lane, row, column)` for every accumulator.
+template <typename Visit>
+void forAccumulators(const Shape &shape, Visit &&visit) {
+  unsigned halves = shape.d == Type::F16 ? 2 : 1;
+  for (unsigned r = 0; r < shape.dRegisters(); ++r)
+    for (unsigned half = 0; half < halves; ++half) {
+      unsigned i = halves * r + half;
+      for (unsigned lane = 0; lane < lanesPerWarp; ++lane)
+        visit(r, half, lane, lane / 4 + 8 * ((i >> 1) & 1),
+              8 * (i >> 2) + 2 * (lane % 4) + (i & 1));
+    }
+}
+
+bool multiplyIntegers(Warp &warp, const Inst &inst, const Shape &shape,
+                      bool keeps) {
+  std::vector<int32_t> a(rowsPerWarp * shape.k), b(size_t(shape.n) * shape.k);
+  if (!gather(warp, inst, shape,
+              [&](bool isA, unsigned outer, unsigned k, uint32_t bits) {
+                (isA ? a : b)[outer * shape.k + k] =
+                    isSigned(isA ? shape.a : shape.b) ? int32_t(int8_t(bits))
+                                                      : int32_t(bits);
+              }))
+    return false;
+  forAccumulators(shape, [&](unsigned r, unsigned, unsigned lane, unsigned row,
+                             unsigned column) {
+    int32_t &d = warp.row<int32_t>(inst.result(r))[lane];
+    int64_t sum = keeps ? d : 0;
+    for (unsigned k = 0; k < shape.k; ++k)
+      sum += int64_t(a[row * shape.k + k]) * b[column * shape.k + k];
+    d = int32_t(uint32_t(uint64_t(sum)));
+  });
+  return true;
+}
+
+bool multiplyFloats(Warp &warp, const Inst &inst, const Shape &shape,
+                    bool keeps) {
+  FactorRow a[rowsPerWarp];
+  std::vector<FactorRow> b(shape.n);
+  if (!gather(warp, inst, shape,
+              [&](bool isA, unsigned outer, unsigned k, uint32_t bits) {
+                if (isA)
+                  a[outer].set(k, shape.a, bits, shape.negatesA);
+                else
+                  b[outer].set(k, shape.b, bits, shape.negatesB);
+              }))
+    return false;
+  std::vector<float> sums(size_t(rowsPerWarp) * shape.n, 0.0f);
+  bool isHalf = shape.d == Type::F16;
+  if (keeps)
+    forAccumulators(shape, [&](unsigned r, unsigned half, unsigned lane,
+                               unsigned row, unsigned column) {
+      uint32_t word = warp.row<uint32_t>(inst.result(r))[lane];
+      sums[row * shape.n + column] =
+          isHalf ? halfToFloat(uint16_t(word >> (16 * half))) : asFloat(word);
+    });
+  for (unsigned row = 0; row < rowsPerWarp; ++row) {
+    float *sum = sums.data() + size_t(row) * shape.n;
+    dotProducts(sum, sum, a[row], b.data(), shape.n, shape.k,
+                alignmentBits(shape.a));
+  }
+  forAccumulators(shape, [&](unsigned r, unsigned half, unsigned lane,
+                             unsigned row, unsigned column) {
+    uint32_t &word = warp.row<uint32_t>(inst.result(r))[lane];
+    float sum = sums[row * shape.n + column];
+    if (!isHalf)
+      word = asBits(sum);
+    else
+      word = (word & (half ? 0xffff : 0xffff0000)) |
+             uint32_t(floatToHalf(sum)) << (16 * half);
+  });
+  return true;
 }
 
 /// The registers may not be used before the group is waited for.
@@ -224,56 +289,12 @@ void multiply(Warp &warp, const Inst &inst, uint32_t mask) {
     return;
   Shape shape = Shape::load(inst);
   bool keeps = warp.predicate(inst.source(inst.sources - 1u)) & 1;
-  const unsigned count = shape.dRegisters();
-  std::vector<Factor> a, b;
-  std::vector<int32_t> ia, ib;
-  bool isInteger = shape.d == Type::S32;
-  bool good =
-      isInteger
-          ? gather(warp, inst, shape, ia, ib,
-                   [](Type type, uint32_t bits, bool) {
-                     return isSigned(type) ? int32_t(int8_t(bits))
-                                           : int32_t(bits);
-                   })
-          : gather(warp, inst, shape, a, b,
-                   [](Type type, uint32_t bits, bool negates) {
-                     Factor factor = makeFactor(type, bits);
-                     if (negates)
-                       factor.value = -factor.value;
-                     return factor;
-                   });
+  bool good = shape.d == Type::S32 ? multiplyIntegers(warp, inst, shape, keeps)
+                                   : multiplyFloats(warp, inst, shape, keeps);
   if (!good)
     return;
-  const int kept = bytesOf(shape.a) == 1 ? alignmentBits8 : alignmentBits;
-  for (unsigned r = 0; r < count; ++r) {
-    uint32_t *d = warp.row<uint32_t>(inst.result(r));
-    for (unsigned lane = 0; lane < lanesPerWarp; ++lane) {
-      uint32_t old = keeps ? d[lane] : 0, result = 0;
-      for (unsigned half = 0; half < (shape.d == Type::F16 ? 2u : 1u); ++half) {
-        unsigned i = shape.d == Type::F16 ? 2 * r + half : r;
-        unsigned row = lane / 4 + 8 * ((i >> 1) & 1);
-        unsigned column = 8 * (i >> 2) + 2 * (lane % 4) + (i & 1);
-        if (isInteger) {
-          int64_t sum = int32_t(old);
-          for (unsigned k = 0; k < shape.k; ++k)
-            sum += int64_t(ia[row * shape.k + k]) * ib[column * shape.k + k];
-          result = uint32_t(sum);
-          continue;
-        }
-        const Factor *x = a.data() + row * shape.k;
-        const Factor *y = b.data() + column * shape.k;
-        if (shape.d == Type::F16)
-          result |= uint32_t(floatToHalf(dotProduct(
-                        halfToFloat(uint16_t(old >> (16 * half))), x, y,
-                        shape.k, kept)))
-                    << (16 * half);
-        else
-          result = asBits(dotProduct(asFloat(old), x, y, shape.k, kept));
-      }
-      d[lane] = result;
-    }
+  for (unsigned r = 0; r < inst.results; ++r)
     warp.defined[inst.result(r).id] = allLanes;
-  }
   warp.hasLooseWgmma = true;
   markInFlight(warp, inst, shape);
   ++warp.block->cluster->events;
@@ -380,6 +401,16 @@ void commit(Warp &warp, const Inst &, uint32_t) {
 /// a: groups that may stay in flight.
 void waitGroup(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t done = warp.wgmmaGroups > inst.a ? warp.wgmmaGroups - inst.a : 0;
+  // A group is the warpgroup's: it is done when all four warps' parts are.
+  std::deque<Warp> &warps = warp.block->warps;
+  const size_t first = warp.index / warpsPerGroup * warpsPerGroup;
+  const size_t last = std::min<size_t>(first + warpsPerGroup, warps.size());
+  for (size_t i = first; i < last; ++i)
+    if (warps[i].live && warps[i].wgmmaGroups < done) {
+      --warp.pc;
+      warp.stop = Stop::Yield;
+      return;
+    }
   warp.wgmmaGroupsDone = std::max(warp.wgmmaGroupsDone, done);
   for (auto it = warp.wgmmaRegisters.begin();
        it != warp.wgmmaRegisters.end();)
@@ -387,11 +418,12 @@ void waitGroup(Warp &warp, const Inst &inst, uint32_t mask) {
   if (warp.wgmmaRegisters.empty())
     warp.isWgmmaFenced = false;
   if (ClusterClocks *clocks = warp.block->cluster->clocks.get()) {
-    // The reads are lane 0's agent; all lanes of the warp know them done.
+    // The reads are those of each warp's lane 0; all lanes know them done.
     SyncPoint point;
     Actor actor;
     actor.agent = Agent::Wgmma;
-    clocks->releaseAgent(point, clocks->component(warp, 0, actor), done);
+    for (size_t i = first; i < last; ++i)
+      clocks->releaseAgent(point, clocks->component(warps[i], 0, actor), done);
     clocks->complete(warp, 0, Agent::Wgmma, done);
     clocks->acquire(warp, mask, point);
   }

@@ -252,3 +252,25 @@ class Emulation:
         if isinstance(argument, TensorMap):
             return argument.encode()
         return address.to_bytes(8, "little")
+
+
+def counters_of_package(package: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Runs a package on device "emu", on random inputs; (kernel, counters) of each.
+
+    Raises:
+        Error: a kernel does something wrong.
+    """
+    import torch
+
+    from .calling import TORCH_DTYPES
+    from .runtime import Executable
+
+    executable = Executable(package, "emu")
+    tensors = []
+    for buffer in (*executable.inputs, *executable.outputs):
+        tensor = torch.empty_strided(buffer.shape, buffer.strides, dtype=TORCH_DTYPES[buffer.dtype])
+        tensors.append(tensor.normal_() if tensor.is_floating_point() else tensor.zero_())
+    executable.run([tensor.data_ptr() for tensor in tensors])
+    names = [kernel["name"] for kernel in executable.manifest["kernels"]]
+    pairs = zip(names, executable.counters(), strict=True)
+    return [(name, counters) for name, counters in pairs if counters is not None]
