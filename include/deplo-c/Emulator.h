@@ -62,6 +62,22 @@ typedef struct {
   unsigned workers;
 } DeploEmulationLaunch;
 
+/* A tensor map: fields and rules are those of cuTensorMapEncodeTiled, the 128
+ * bytes are for the emulator's cp.async.bulk.tensor only. `strides` has rank - 1
+ * entries, in bytes. Nonzero on failure. */
+typedef struct {
+  int element; /* CUtensorMapDataType */
+  unsigned rank;
+  void *address;
+  uint64_t extents[5], strides[4];
+  uint32_t box[5], elementStrides[5];
+  int swizzle; /* CUtensorMapSwizzle, from 0 to 3 */
+  int fillsNan;
+} DeploTensorMap;
+
+DEPLO_C_EXPORT int deploEmulationTensorMap(const DeploTensorMap *map,
+                                           void *bytes);
+
 /* Runs a kernel. The result is a JSON object: "seconds", "findings" (texts,
  * empty if nothing is wrong) and "counters". NULL on a null pointer. */
 DEPLO_C_EXPORT const char *

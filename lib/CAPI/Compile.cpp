@@ -133,7 +133,11 @@ DeploCompilation *deploCompile(const char *ir, size_t size,
   if (result)
     compilation->result = std::move(*result);
   else
-    compilation->error = llvm::toString(result.takeError());
+    compilation->error = llvm::toString(llvm::handleErrors(
+        result.takeError(), [&](CompileFailure &failure) -> llvm::Error {
+          compilation->result.steps = std::move(failure.steps);
+          return llvm::createStringError(failure.message);
+        }));
   return compilation.release();
 }
 

@@ -4,6 +4,7 @@
 #include "deplo-c/Emulator.h"
 #include "CAPISupport.h"
 #include "deplo/Emulator/Device.h"
+#include "deplo/Emulator/TensorMap.h"
 
 #include <nlohmann/json.hpp>
 
@@ -60,6 +61,33 @@ const char *deploEmulationKernels(DeploEmulation *emulation) {
   }
   text = print(list);
   return text.c_str();
+}
+
+int deploEmulationTensorMap(const DeploTensorMap *from, void *bytes) {
+  if (!from || !bytes)
+    return failCall("deploEmulationTensorMap was given a null pointer");
+  if (from->element < 0 || from->element > 255 || from->rank > 5 ||
+      from->swizzle < 0 || from->swizzle > 3)
+    return failCall("tensor map: element type, rank or swizzle is out of range");
+  TensorMap map;
+  map.element = TensorElement(from->element);
+  map.rank = uint8_t(from->rank);
+  map.swizzle = TensorSwizzle(from->swizzle);
+  map.fillsNan = from->fillsNan != 0;
+  map.address = reinterpret_cast<uint64_t>(from->address);
+  for (unsigned i = 0; i < map.rank; ++i) {
+    map.extents[i] = from->extents[i];
+    map.box[i] = from->box[i];
+    map.elementStrides[i] = from->elementStrides[i];
+    if (i > 0)
+      map.strides[i - 1] = from->strides[i - 1];
+  }
+  uint8_t encoded[tensorMapBytes];
+  runtime::Status status = encodeTensorMap(map, encoded);
+  if (!status.ok())
+    return failCall(status.message());
+  std::copy_n(encoded, tensorMapBytes, static_cast<uint8_t *>(bytes));
+  return 0;
 }
 
 const char *deploEmulationRun(DeploEmulation *emulation,

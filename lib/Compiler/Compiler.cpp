@@ -39,6 +39,8 @@ using namespace mlir;
 
 namespace deplo {
 
+char CompileFailure::ID = 0;
+
 std::optional<Level> parseLevel(StringRef name) {
   return llvm::StringSwitch<std::optional<Level>>(name)
       .Case("graph", Level::Graph)
@@ -127,9 +129,10 @@ llvm::Expected<CompileResult> Compilation::run(StringRef ir,
     return success();
   });
   auto makeError = [&] {
-    return llvm::createStringError(firstError.empty()
-                                       ? "compilation failed without a message"
-                                       : firstError);
+    return llvm::make_error<CompileFailure>(
+        firstError.empty() ? "compilation failed without a message"
+                           : firstError,
+        trace.getSteps());
   };
   auto lowerAll = [&]() -> llvm::Expected<CompileResult> {
     if (failed(lower()))

@@ -68,6 +68,14 @@ struct StepInstrumentation : PassInstrumentation {
     }
   }
 
+  /// A step that fails leaves the IR as it was.
+  void runAfterPassFailed(Pass *pass, Operation *op) override {
+    if (Step *step = trace.find(pass->getArgument())) {
+      step->before += before;
+      step->after += before;
+    }
+  }
+
   StepTrace &trace;
   std::chrono::steady_clock::time_point start;
   std::string before, lastPass;

@@ -160,6 +160,7 @@ void atomic(Warp &warp, const Inst &inst, uint32_t mask) {
         writeLane(warp, inst.result(i), lane, old);
     }
   }
+  ++warp.strongAccesses;
   ++warp.block->cluster->events;
   countAccess(warp, inst, inst.space, mask, addresses, bytes * count, true);
 }

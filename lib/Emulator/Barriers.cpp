@@ -231,12 +231,29 @@ void openWarpSync(Warp &warp, uint32_t members) {
 /// bar.warp.sync: the lanes of a path are together already; those on other
 /// paths are waited for.
 void warpSync(Warp &warp, const Inst &inst, uint32_t mask) {
-  uint32_t members = warp.row<uint32_t>(inst.source(0))[firstLane(mask)];
-  uint32_t missing = members & warp.live & ~mask;
-  if ((members & mask) != mask)
+  const uint32_t *masks = warp.row<uint32_t>(inst.source(0));
+  uint32_t members = masks[firstLane(mask)], group = 0;
+  forLanes(mask, [&](unsigned lane) {
+    group |= uint32_t(masks[lane] == members) << lane;
+  });
+  if (group & ~members)
     return warp.fail(Fault::BarrierDivergence, inst,
-                     int(firstLane(mask & ~members)),
+                     int(firstLane(group & ~members)),
                      "the thread is not in the mask of bar.warp.sync");
+  if (group != mask) {
+    // Each group by itself; the others come back to this instruction.
+    bool isHere = !(members & warp.live & ~group);
+    if (isHere) {
+      if (ClusterClocks *clocks = warp.block->cluster->clocks.get())
+        clocks->synchronize({{&warp, group, true}});
+      return warpSync(warp, inst, mask & ~group);
+    }
+    return warp.fail(Fault::BarrierDivergence, inst,
+                     int(firstLane(members & warp.live & ~group)),
+                     "the thread is in the mask of bar.warp.sync but does not "
+                     "come to it");
+  }
+  uint32_t missing = members & warp.live & ~mask;
   if (missing && warp.mask == mask) {
     // Others of this warp may come: wait until they are at this instruction.
     park(warp, Split::State::Parked, inst).syncMask = members;

@@ -100,17 +100,18 @@ void copyParameter(Warp &warp, const Inst &inst, uint32_t mask) {
   });
 }
 
-/// Functions end with a return of their own; see the decoder.
-void ret(Warp &warp, const Inst &, uint32_t mask) {
-  std::vector<uint32_t> &returns = warp.splits[size_t(warp.current)].returns;
-  if (returns.empty())
-    return warp.endLanes(mask);
-  warp.pc = returns.back();
-  returns.pop_back();
+void exitLanes(Warp &warp, const Inst &inst, uint32_t mask) {
+  warp.ending = &inst;
+  warp.endLanes(mask);
 }
 
-void exitLanes(Warp &warp, const Inst &, uint32_t mask) {
-  warp.endLanes(mask);
+/// Functions end with a return of their own; see the decoder.
+void ret(Warp &warp, const Inst &inst, uint32_t mask) {
+  std::vector<uint32_t> &returns = warp.splits[size_t(warp.current)].returns;
+  if (returns.empty())
+    return exitLanes(warp, inst, mask);
+  warp.pc = returns.back();
+  returns.pop_back();
 }
 
 Handler selectEnd(Form &form, Inst &inst) {

@@ -21,6 +21,7 @@ struct SpecialRegister {
   std::string_view name;
   Ambient::Kind kind;
   uint8_t bytes = 4;
+  uint64_t value = 0;
 };
 
 const SpecialRegister specialRegisters[] = {
@@ -65,6 +66,12 @@ const SpecialRegister specialRegisters[] = {
     {"%aggr_smem_size", Ambient::Kind::SharedTotal},
     {"%dynamic_smem_size", Ambient::Kind::SharedDynamic},
     {"WARP_SZ", Ambient::Kind::WarpSize},
+    {"%is_explicit_cluster", Ambient::Kind::IsCluster},
+    {"%reserved_smem_offset_begin", Ambient::Kind::Fixed, 4, 0},
+    {"%reserved_smem_offset_end", Ambient::Kind::Fixed, 4, sharedBase},
+    {"%reserved_smem_offset_cap", Ambient::Kind::Fixed, 4, sharedBase},
+    {"%reserved_smem_offset_0", Ambient::Kind::Fixed, 4, 0},
+    {"%reserved_smem_offset_1", Ambient::Kind::Fixed, 4, 0},
 };
 
 /// What a name stands for.
@@ -503,7 +510,7 @@ void KernelDecoder::addSource(const Operand &operand, Type type,
     sources.push_back(ambientRef(entity.special->kind,
                                  uint8_t(mayBeWider ? entity.special->bytes
                                                     : wanted),
-                                 0));
+                                 entity.special->value));
     return;
   case Entity::Kind::Variable:
     if (wanted != 4 && wanted != 8)

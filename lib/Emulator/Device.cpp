@@ -161,8 +161,14 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                              launch.kernel + "' is not a pointer");
     std::memcpy(launch.parameters.data() + parameter.offset, &args[i],
                 sizeof(void *));
-    launch.regions.push_back({std::string(extents[i].name), args[i],
-                              extents[i].bytes, extents[i].isWritable,
+    // Memory comes in larger units than tensors: reading the rest of the last
+    // 16 bytes of an input is what compilers may do.
+    constexpr uint64_t unit = 16;
+    uint64_t bytes = extents[i].bytes;
+    if (!extents[i].isWritable)
+      bytes = (bytes + unit - 1) / unit * unit;
+    launch.regions.push_back({std::string(extents[i].name), args[i], bytes,
+                              extents[i].isWritable,
                               extents[i].isInitialized});
   }
   std::lock_guard<std::mutex> lock(mutex);

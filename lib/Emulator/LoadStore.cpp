@@ -44,6 +44,15 @@ void storeBytes(uint8_t *to, uint64_t value, uint32_t bytes) {
   }
 }
 
+bool isLocal(Space space, uint64_t address) {
+  return space == Space::Local ||
+         (space == Space::Generic && address >> spaceTagShift == localTag);
+}
+
+uint64_t localAddress(uint64_t address) {
+  return address & ((uint64_t(1) << spaceTagShift) - 1);
+}
+
 void load(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint32_t bytes = typeSize(inst.type), count = inst.results;
   const unsigned shift = 64 - 8 * std::min(bytes, 8u);
@@ -52,6 +61,8 @@ void load(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t addresses[lanesPerWarp] = {};
   Access access;
   access.isStrong = inst.a & isStrong;
+  const bool tracks = warp.grid->checksUninitialized;
+  uint32_t undefined = 0;
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
     uint64_t address = addresses[lane] = addressOf(warp, base, lane);
@@ -59,6 +70,9 @@ void load(Warp &warp, const Inst &inst, uint32_t mask) {
                                          bytes * count, access, bytes * count);
     if (!memory)
       return;
+    if (tracks && isLocal(inst.space, address) &&
+        !isLocalWritten(warp, lane, localAddress(address), bytes * count))
+      undefined |= 1u << lane;
     for (uint32_t i = 0; i < count; ++i) {
       const Ref &result = inst.result(i);
       if (bytes == 16) {
@@ -75,6 +89,11 @@ void load(Warp &warp, const Inst &inst, uint32_t mask) {
     if (inst.a & isStrong)
       acquireAt(warp, lane, inst.space, address);
   }
+  if (undefined)
+    for (uint32_t i = 0; i < count; ++i)
+      if (inst.result(i).id)
+        warp.defined[inst.result(i).id] &= ~undefined;
+  warp.strongAccesses += inst.a & isStrong;
   countAccess(warp, inst, inst.space, mask, addresses, bytes * count, false);
 }
 
@@ -85,22 +104,42 @@ void store(Warp &warp, const Inst &inst, uint32_t mask) {
   Access access;
   access.isWrite = true;
   access.isStrong = inst.a & isStrong;
+  uint32_t undefined = 0;
+  if (warp.grid->checksUninitialized) {
+    if (uint32_t lanes = mask & ~warp.defined[base.id])
+      return warp.fail(Fault::UndefinedRegister, inst, int(firstLane(lanes)),
+                       "a register is used that nothing has written");
+    for (unsigned i = 0; i < count; ++i)
+      undefined |= mask & ~warp.defined[inst.source(1 + i).id];
+  }
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
     uint64_t address = addresses[lane] = addressOf(warp, base, lane);
     if (inst.a & isStrong)
       releaseAt(warp, lane, inst.space, address, inst.a & releases);
+    alignas(16) uint8_t value[32];
+    for (uint32_t i = 0; i < count; ++i) {
+      const Ref &source = inst.source(1 + i);
+      if (bytes == 16)
+        std::memcpy(value + i * 16, warp.row<uint8_t>(source) + lane * 16, 16);
+      else
+        storeBytes(value + i * bytes, readLane(warp, source, lane), bytes);
+    }
+    bool isUndefined = (undefined >> lane) & 1;
+    if (isUndefined && !isLocal(inst.space, address))
+      return warp.failAt(Fault::UndefinedRegister, inst, int(lane), address,
+                         "a register is stored that nothing has written");
+    access.value = inst.a & isStrong ? nullptr : value;
     uint8_t *memory = accessMemory(warp, inst, lane, inst.space, address,
                                    bytes * count, access, bytes * count);
     if (!memory)
       return;
-    for (uint32_t i = 0; i < count; ++i) {
-      const Ref &source = inst.source(1 + i);
-      if (bytes == 16)
-        std::memcpy(memory + i * 16, warp.row<uint8_t>(source) + lane * 16, 16);
-      else
-        storeBytes(memory + i * bytes, readLane(warp, source, lane), bytes);
-    }
+    if (isUndefined)
+      forgetLocal(warp, lane, localAddress(address), bytes * count);
+    if (count == 1 && bytes <= 8) // At once, for others that poll it.
+      storeBytes(memory, readLane(warp, inst.source(1), lane), bytes);
+    else
+      std::memcpy(memory, value, bytes * count);
   }
   if (inst.space != Space::Local)
     ++warp.block->cluster->events;
@@ -164,7 +203,7 @@ Handler selectStore(Form &form, Inst &inst) {
   inst.type = form.types.back();
   inst.space = spaceOf(form);
   inst.a = strengthOf(form);
-  inst.undefined = Undefined::Reject;
+  inst.undefined = Undefined::Ignore; // Looked at lane by lane.
   form.decoder.addAddress(form.ast.operands[0]);
   std::vector<Operand> elements = elementsOf(form, form.ast.operands[1]);
   for (const Operand &element : elements)

@@ -106,7 +106,9 @@ const DefinitionMap &definitions() {
           halfDefinitions(), compareDefinitions(), convertDefinitions(),
           moveDefinitions(), memoryDefinitions(), atomicDefinitions(),
           controlDefinitions(), warpDefinitions(), barrierDefinitions(),
-          fenceDefinitions()})
+          fenceDefinitions(), asyncCopyDefinitions(), mbarrierDefinitions(),
+          bulkCopyDefinitions(), clusterDefinitions(), matrixDefinitions(),
+          wgmmaDefinitions()})
       for (const Definition &definition : list)
         result[definition.opcode].push_back(&definition);
     return result;

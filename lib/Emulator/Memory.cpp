@@ -133,7 +133,7 @@ static uint8_t *accessShared(Warp &warp, const Inst &inst, unsigned lane,
   }
   if (block->shadow)
     block->shadow->note(warp, inst, lane, offset, address, bytes,
-                        access.isWrite, access.isStrong, access.actor);
+                        block->shared.data() + offset, access);
   return block->shared.data() + offset;
 }
 
@@ -149,19 +149,28 @@ static uint8_t *accessLocal(Warp &warp, const Inst &inst, unsigned lane,
     return nullptr;
   }
   uint64_t offset = lane * kernel.localBytes + address;
-  if (warp.grid->checksUninitialized) {
-    for (uint64_t i = offset; i < offset + bytes; ++i) {
-      if (access.isWrite) {
-        warp.localWritten[i] = true;
-      } else if (!warp.localWritten[i]) {
-        warp.failAt(Fault::Uninitialized, inst, int(lane), address,
-                    "read of " + std::to_string(bytes) +
-                        " bytes of local memory that nothing wrote");
-        return nullptr;
-      }
-    }
-  }
+  // What is read without having been written makes undefined registers: copies
+  // of structures with padding do that.
+  if (access.isWrite && warp.grid->checksUninitialized)
+    for (uint64_t i = offset; i < offset + bytes; ++i)
+      warp.localWritten[i] = true;
   return warp.local.data() + offset;
+}
+
+bool deplo::emulator::isLocalWritten(Warp &warp, unsigned lane,
+                                     uint64_t address, uint32_t bytes) {
+  uint64_t offset = lane * warp.grid->kernel->localBytes + address;
+  for (uint64_t i = offset; i < offset + bytes; ++i)
+    if (!warp.localWritten[i])
+      return false;
+  return true;
+}
+
+void deplo::emulator::forgetLocal(Warp &warp, unsigned lane, uint64_t address,
+                                  uint32_t bytes) {
+  uint64_t offset = lane * warp.grid->kernel->localBytes + address;
+  for (uint64_t i = offset; i < offset + bytes; ++i)
+    warp.localWritten[i] = false;
 }
 
 static const GlobalRegion *findRegion(Warp &warp, uint64_t address) {
@@ -243,7 +252,7 @@ static uint8_t *accessGlobal(Warp &warp, const Inst &inst, unsigned lane,
   }
   if (region->shadow)
     region->shadow->note(warp, inst, lane, offset, address, bytes,
-                         access.isWrite, access.isStrong, access.actor);
+                         reinterpret_cast<uint8_t *>(address), access);
   return reinterpret_cast<uint8_t *>(address);
 }
 

@@ -18,6 +18,9 @@ struct Access {
   bool isStrong = false;
   /// Reads what nothing wrote without a fault.
   bool mayBeUndefined = false;
+  /// What a plain store writes, where that is known: several threads may write
+  /// the same value without an order.
+  const uint8_t *value = nullptr;
   Actor actor;
 };
 
@@ -32,6 +35,11 @@ std::pair<Space, uint64_t> resolveGeneric(uint64_t address);
 
 /// The block of the cluster that a shared address is of; null if none.
 Block *sharedBlock(Warp &warp, uint64_t address);
+
+/// Whether a thread's local bytes were written, and says that they were not.
+bool isLocalWritten(Warp &warp, unsigned lane, uint64_t address,
+                    uint32_t bytes);
+void forgetLocal(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes);
 
 /// The address operand of `lane`.
 inline uint64_t addressOf(Warp &warp, const Ref &ref, unsigned lane) {

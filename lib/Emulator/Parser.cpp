@@ -201,8 +201,8 @@ private:
     width = 1;
     bool isAligned = false;
     while (!error && token.kind == Kind::Dotted) {
-      Location at = token.location;
       if (acceptDotted("align")) {
+        Location at = token.location;
         uint64_t value = expectInteger("an alignment");
         if (!error && (value == 0 || value > 4096 || (value & (value - 1))))
           fail(at, "an alignment must be a power of two up to 4096");

@@ -62,6 +62,8 @@ struct Inst {
   bool isBranch = false;
   /// Ends the path of its lanes: ret, exit, trap.
   bool isEnd = false;
+  /// Of wgmma: may use registers that are in flight.
+  bool isMatrix = false;
   Type type = Type::None;
   Space space = Space::Generic;
   /// Of a branch or call.
@@ -96,6 +98,8 @@ struct Ambient {
     ClusterBlocksY, ClusterBlocksZ, ClusterRank, ClusterSize, IsCluster,
     Multiprocessor, Multiprocessors, GridId, SharedTotal, SharedDynamic,
     WarpSize,
+    /// `value` itself.
+    Fixed,
     /// The address of the shared or parameter byte at `value`.
     SharedAddress, ParameterAddress
   };

@@ -6,6 +6,7 @@
 #include "Text.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace deplo::emulator;
 
@@ -328,6 +329,8 @@ struct Event {
   const Actor &actor;
   ClusterClocks &clocks;
   uint32_t component, now, cluster;
+  /// The write changes nothing.
+  bool isSilent = false;
 };
 
 /// Whether what `component` of `cluster` did at `clock` is done. The async
@@ -356,7 +359,7 @@ void reportRace(const Event &event, uint32_t cluster, uint32_t component,
   std::string message = std::string(event.isWrite ? "write" : "read") +
                         " after the " + (wasWrite ? "write" : "read") +
                         " at line " + std::to_string(other.location.line) +
-                        " '" + std::string(other.text) + "' by " + who;
+                        " '" + shortened(other.text) + "' by " + who;
   message += isFenceMissing
                  ? ", which no fence.proxy.async has made visible to the async "
                    "proxy"
@@ -365,16 +368,90 @@ void reportRace(const Event &event, uint32_t cluster, uint32_t component,
                     message);
 }
 
-void checkWriter(const Event &event, const ShadowCell &cell) {
+ShadowCell::Reader readerOf(const Event &event) {
+  ShadowCell::Reader reader;
+  reader.isAgent = event.actor.agent != Agent::Thread;
+  reader.first = reader.isAgent ? event.component
+                                : event.component & ~(lanesPerWarp - 1);
+  reader.mask = reader.isAgent ? 1 : 1u << (event.component % lanesPerWarp);
+  reader.clock = event.now;
+  reader.origin = event.inst.origin;
+  reader.cluster = event.cluster;
+  reader.isStrong = event.isStrong;
+  return reader;
+}
+
+/// Whether `last` can stand for `next` too: the same warp at the same time, or
+/// the same lanes earlier.
+bool merges(ShadowCell::Reader &last, const ShadowCell::Reader &next) {
+  if (last.mask == 0) {
+    last = next;
+    return true;
+  }
+  if (last.first != next.first || last.cluster != next.cluster ||
+      last.isAgent != next.isAgent || last.isStrong != next.isStrong ||
+      last.clock > next.clock)
+    return false;
+  if (last.clock != next.clock && (last.mask & ~next.mask))
+    return false;
+  uint32_t mask = last.clock == next.clock ? last.mask : 0;
+  last = next;
+  last.mask |= mask;
+  return true;
+}
+
+void addAccess(const Event &event, std::vector<ShadowCell::Reader> &list) {
+  ShadowCell::Reader reader = readerOf(event);
+  for (ShadowCell::Reader &last : list)
+    if (merges(last, reader))
+      return;
+  list.push_back(reader);
+}
+
+bool isWriterOrdered(const Event &event, const ShadowCell &cell) {
   if (cell.writer == ~0u || (event.isStrong && cell.isWriteStrong))
-    return;
+    return true;
   if (cell.writer == event.component && cell.cluster == event.cluster &&
       event.actor.agent == Agent::Thread)
-    return;
-  if (!isOrdered(event, cell.cluster, cell.writer, cell.writeClock, true,
-                 cell.isWriteAsync))
-    reportRace(event, cell.cluster, cell.writer, cell.writeClock,
-               cell.writeOrigin, true);
+    return true;
+  return isOrdered(event, cell.cluster, cell.writer, cell.writeClock, true,
+                   cell.isWriteAsync);
+}
+
+/// Of several that wrote the same value, a reader needs to come after one, and
+/// a writer after all.
+bool areReplicasOrdered(const Event &event, const ShadowCell &cell) {
+  bool any = false, all = true;
+  for (const ShadowCell::Reader &replica : *cell.replicas)
+    forLanes(replica.mask, [&](unsigned lane) {
+      bool ordered = isOrdered(event, replica.cluster, replica.first + lane,
+                               replica.clock, true, false);
+      any |= ordered;
+      all &= ordered;
+    });
+  bool first = isWriterOrdered(event, cell);
+  return event.isWrite ? first && all : first || any;
+}
+
+bool hasReplicas(const ShadowCell &cell) {
+  return cell.replicas && !cell.replicas->empty();
+}
+
+/// False if a write came to nothing new and needs no place in the cell.
+bool checkWriter(const Event &event, ShadowCell &cell) {
+  bool ordered = hasReplicas(cell) ? areReplicasOrdered(event, cell)
+                                   : isWriterOrdered(event, cell);
+  if (ordered)
+    return true;
+  if (event.isSilent) {
+    if (!cell.replicas)
+      cell.replicas = new std::vector<ShadowCell::Reader>();
+    addAccess(event, *cell.replicas);
+    return false;
+  }
+  reportRace(event, cell.cluster, cell.writer, cell.writeClock,
+             cell.writeOrigin, true);
+  return true;
 }
 
 void checkReader(const Event &event, const ShadowCell::Reader &reader) {
@@ -400,52 +477,31 @@ void checkReader(const Event &event, const ShadowCell::Reader &reader) {
 }
 
 void addReader(const Event &event, ShadowCell &cell) {
-  ShadowCell::Reader reader;
-  reader.isAgent = event.actor.agent != Agent::Thread;
-  reader.first = reader.isAgent ? event.component
-                                : event.component & ~(lanesPerWarp - 1);
-  reader.mask = reader.isAgent ? 1 : 1u << (event.component % lanesPerWarp);
-  reader.clock = event.now;
-  reader.origin = event.inst.origin;
-  reader.cluster = event.cluster;
-  reader.isStrong = event.isStrong;
-  auto merges = [&](ShadowCell::Reader &last) {
-    if (last.mask == 0 ||
-        (last.first == reader.first && last.cluster == reader.cluster &&
-         last.isAgent == reader.isAgent && last.isStrong == reader.isStrong &&
-         last.clock <= reader.clock &&
-         (last.clock == reader.clock ||
-          (last.mask & ~reader.mask) == 0))) {
-      uint32_t mask = last.mask;
-      bool isSame = last.clock == reader.clock;
-      last = reader;
-      if (isSame)
-        last.mask |= mask;
-      return true;
-    }
-    return false;
-  };
-  if (merges(cell.reader))
+  ShadowCell::Reader reader = readerOf(event);
+  if (merges(cell.reader, reader))
     return;
   if (!cell.more)
     cell.more = new std::vector<ShadowCell::Reader>();
-  for (ShadowCell::Reader &last : *cell.more)
-    if (merges(last))
-      return;
-  cell.more->push_back(reader);
+  addAccess(event, *cell.more);
 }
 
 void noteCell(const Event &event, ShadowCell &cell) {
-  checkWriter(event, cell);
+  bool isNew = checkWriter(event, cell);
   if (!event.isWrite)
     return addReader(event, cell);
-  checkReader(event, cell.reader);
-  if (cell.more)
-    for (const ShadowCell::Reader &reader : *cell.more)
-      checkReader(event, reader);
-  cell.reader = ShadowCell::Reader();
-  if (cell.more)
-    cell.more->clear();
+  if (!isNew)
+    return;
+  if (!event.isSilent) {
+    checkReader(event, cell.reader);
+    if (cell.more)
+      for (const ShadowCell::Reader &reader : *cell.more)
+        checkReader(event, reader);
+    cell.reader = ShadowCell::Reader();
+    if (cell.more)
+      cell.more->clear();
+  }
+  if (cell.replicas)
+    cell.replicas->clear();
   cell.writer = event.component;
   cell.writeClock = event.now;
   cell.writeOrigin = event.inst.origin;
@@ -455,27 +511,48 @@ void noteCell(const Event &event, ShadowCell &cell) {
 }
 
 Event makeEvent(Warp &warp, const Inst &inst, unsigned lane, uint64_t address,
-                bool isWrite, bool isStrong, const Actor &actor) {
+                const Access &access) {
   Cluster &cluster = *warp.block->cluster;
   ClusterClocks &clocks = *cluster.clocks;
-  return {warp,     inst,
-          lane,     address,
-          isWrite,  isStrong,
-          actor,    clocks,
-          clocks.component(warp, lane, actor),
-          clocks.now(warp, actor),
+  return {warp,
+          inst,
+          lane,
+          address,
+          access.isWrite,
+          access.isStrong,
+          access.actor,
+          clocks,
+          clocks.component(warp, lane, access.actor),
+          clocks.now(warp, access.actor),
           uint32_t(cluster.number)};
+}
+
+/// Notes an access to the part of a cell that begins `cell` bytes into the
+/// memory; the access begins at `offset`.
+void notePart(Event &event, ShadowCell &cell, uint64_t cellBegin,
+              uint32_t granule, uint64_t offset, uint32_t bytes,
+              uint8_t *memory, const Access &access) {
+  event.isSilent = false;
+  if (!access.value)
+    return noteCell(event, cell);
+  uint64_t begin = std::max(cellBegin, offset) - offset;
+  uint64_t end = std::min(cellBegin + granule, offset + bytes) - offset;
+  event.isSilent =
+      cell.writer != ~0u &&
+      std::memcmp(memory + begin, access.value + begin, end - begin) == 0;
+  noteCell(event, cell);
+  std::memcpy(memory + begin, access.value + begin, end - begin);
 }
 
 } // namespace
 
 void SharedShadow::note(Warp &warp, const Inst &inst, unsigned lane,
                         uint64_t offset, uint64_t address, uint32_t bytes,
-                        bool isWrite, bool isStrong, const Actor &actor) {
-  Event event =
-      makeEvent(warp, inst, lane, address, isWrite, isStrong, actor);
+                        uint8_t *memory, const Access &access) {
+  Event event = makeEvent(warp, inst, lane, address, access);
   for (uint64_t i = offset / granule; i <= (offset + bytes - 1) / granule; ++i)
-    noteCell(event, cells[i]);
+    notePart(event, cells[i], i * granule, granule, offset, bytes, memory,
+             access);
 }
 
 GlobalShadow::GlobalShadow(uint64_t bytes, uint32_t granule)
@@ -496,14 +573,14 @@ GlobalShadow::Page &GlobalShadow::page(uint64_t number) {
 
 void GlobalShadow::note(Warp &warp, const Inst &inst, unsigned lane,
                         uint64_t offset, uint64_t address, uint32_t bytes,
-                        bool isWrite, bool isStrong, const Actor &actor) {
-  Event event =
-      makeEvent(warp, inst, lane, address, isWrite, isStrong, actor);
+                        uint8_t *memory, const Access &access) {
+  Event event = makeEvent(warp, inst, lane, address, access);
   for (uint64_t i = offset / granule; i <= (offset + bytes - 1) / granule;
        ++i) {
     Page &cells = page(i / cellsPerPage);
     std::lock_guard<std::mutex> lock(cells.mutex);
-    noteCell(event, cells.cells[i % cellsPerPage]);
+    notePart(event, cells.cells[i % cellsPerPage], i * granule, granule,
+             offset, bytes, memory, access);
   }
 }
 

@@ -45,6 +45,8 @@ struct Actor {
   bool isAsyncProxy = false;
 };
 
+struct Access;
+
 using Clock = std::vector<uint32_t>;
 using SharedClock = std::shared_ptr<const Clock>;
 /// What is known of other clusters, by number.
@@ -156,10 +158,15 @@ struct ShadowCell {
   };
   Reader reader;
   std::vector<Reader> *more = nullptr;
+  /// Others that wrote the same value, in no order with the writer.
+  std::vector<Reader> *replicas = nullptr;
 
   ShadowCell() = default;
   ShadowCell(const ShadowCell &) = delete;
-  ~ShadowCell() { delete more; }
+  ~ShadowCell() {
+    delete more;
+    delete replicas;
+  }
 };
 
 /// The shadow of one block's shared memory.
@@ -169,8 +176,8 @@ public:
       : granule(granule), cells(bytes / granule + 1) {}
 
   void note(Warp &warp, const Inst &inst, unsigned lane, uint64_t offset,
-            uint64_t address, uint32_t bytes, bool isWrite, bool isStrong,
-            const Actor &actor);
+            uint64_t address, uint32_t bytes, uint8_t *memory,
+            const Access &access);
 
 private:
   uint32_t granule;
@@ -183,8 +190,8 @@ public:
   GlobalShadow(uint64_t bytes, uint32_t granule);
 
   void note(Warp &warp, const Inst &inst, unsigned lane, uint64_t offset,
-            uint64_t address, uint32_t bytes, bool isWrite, bool isStrong,
-            const Actor &actor);
+            uint64_t address, uint32_t bytes, uint8_t *memory,
+            const Access &access);
 
 private:
   static constexpr uint64_t cellsPerPage = 1024;

@@ -112,6 +112,8 @@ uint64_t ambientValue(const Grid &grid, const Block &block, const Warp &warp,
     return grid.launch->dynamicSharedBytes;
   case Kind::WarpSize:
     return lanesPerWarp;
+  case Kind::Fixed:
+    return ambient.value;
   case Kind::SharedAddress:
     return ambient.value + (uint64_t(block.rank) << sharedRankShift);
   case Kind::ParameterAddress:

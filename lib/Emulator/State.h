@@ -25,6 +25,7 @@ class ClusterClocks;
 class GlobalShadow;
 class SharedShadow;
 class SyncTable;
+struct SyncPoint;
 
 constexpr uint32_t noPc = ~0u;
 
@@ -93,16 +94,18 @@ struct Warp {
   uint64_t instructions = 0;
   /// The region that was accessed last.
   uint32_t region = 0;
-  /// Where polling found nothing: the warp waits for others.
-  bool isPolling = false;
+  /// Strong accesses since lanes last met: many mean that some are spinning.
+  uint32_t strongAccesses = 0;
 
   //===--- Asynchronous copies --------------------------------------------===//
   /// Groups that were committed and that are complete, per lane.
   std::array<uint32_t, lanesPerWarp> copyGroups = {}, copyGroupsDone = {};
   std::array<uint32_t, lanesPerWarp> bulkGroups = {}, bulkGroupsRead = {},
                                      bulkGroupsDone = {};
-  /// Lanes with copies that are in no group yet.
-  uint32_t looseCopies = 0, looseBulkCopies = 0;
+  /// The last groups that have copies in them.
+  std::array<uint32_t, lanesPerWarp> lastCopyGroup = {}, lastBulkGroup = {};
+  /// The instruction with which lanes end.
+  const Inst *ending = nullptr;
   uint32_t wgmmaGroups = 0, wgmmaGroupsDone = 0;
   bool hasLooseWgmma = false, isWgmmaFenced = false;
   /// The group that a register of a wgmma in flight belongs to, by Ref::id;
@@ -131,6 +134,8 @@ struct Warp {
   void divide(const Inst &inst, const Path *paths, size_t count);
   /// The running split has come to where it joins its parent.
   void join();
+  /// Lets lanes that wait for others, which spin, go on by themselves.
+  void releaseJoined();
   /// The running split's lanes `mask` are gone.
   void endLanes(uint32_t mask);
   /// Makes another split the running one; false if none is ready.
@@ -172,8 +177,10 @@ struct MBarrier {
   uint32_t pending = 0;
   int64_t bytes = 0;
   uint32_t phase = 0;
-  /// For the order in time.
+  /// Its number for the race detector.
   uint32_t clock = 0;
+  /// What the arrivals of this phase, and of those that are over, did before.
+  std::shared_ptr<SyncPoint> arriving, done;
 };
 
 struct Block {

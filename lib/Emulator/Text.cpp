@@ -18,6 +18,14 @@ std::string deplo::emulator::triple(const Extent &extent) {
          ", " + std::to_string(extent[2]) + ")";
 }
 
+std::string deplo::emulator::shortened(std::string_view text) {
+  constexpr size_t most = 160, end = 60;
+  if (text.size() <= most)
+    return std::string(text);
+  return std::string(text.substr(0, most - end)) + " ... " +
+         std::string(text.substr(text.size() - end));
+}
+
 Extent deplo::emulator::threadIndex(const Extent &block, uint32_t thread) {
   return {thread % block[0], thread / block[0] % block[1],
           thread / block[0] / block[1]};

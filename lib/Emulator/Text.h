@@ -14,6 +14,8 @@ namespace deplo::emulator {
 std::string hex(uint64_t value);
 /// "(1, 0, 0)".
 std::string triple(const Extent &extent);
+/// Without its middle where it is long.
+std::string shortened(std::string_view text);
 /// The thread's index in its block.
 Extent threadIndex(const Extent &block, uint32_t thread);
 

@@ -6,6 +6,7 @@
 #include "Barriers.h"
 #include "State.h"
 #include "Text.h"
+#include "Wgmma.h"
 
 using namespace deplo::emulator;
 
@@ -91,7 +92,34 @@ void Warp::divide(const Inst &inst, const Path *paths, size_t count) {
   mask = splits[lastSplit].mask;
 }
 
+/// Lanes that have left a loop wait for those that are in it. If these wait for
+/// a lock that the others have, they would do so for ever.
+void Warp::releaseJoined() {
+  constexpr uint32_t spinning = 64;
+  if (strongAccesses < spinning)
+    return;
+  strongAccesses = 0;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    if (splits[i].state != Split::State::Joining || splits[i].pending == 0)
+      continue;
+    size_t index = newSplit(*this);
+    Split &alone = splits[index];
+    const Split &joining = splits[i];
+    alone.state = Split::State::Ready;
+    alone.pc = joining.pc;
+    alone.mask = joining.pending;
+    alone.reconverge = joining.reconverge;
+    alone.parent = joining.parent;
+    alone.children = alone.pending = 0;
+    alone.returns = joining.returns;
+    splits[i].pending = 0;
+    if (alone.parent >= 0)
+      ++splits[size_t(alone.parent)].children;
+  }
+}
+
 void Warp::join() {
+  strongAccesses = 0;
   Split &split = splits[size_t(current)];
   Split &parent = splits[size_t(split.parent)];
   parent.pending |= mask;
@@ -127,6 +155,7 @@ void Warp::endLanes(uint32_t lanes) {
   mask &= ~lanes;
   live &= ~lanes;
   block->liveThreads -= popcount(lanes);
+  checkEnd(*this, lanes);
   if (mask == 0) {
     finish(current);
     current = -1;
@@ -149,7 +178,7 @@ void Warp::report(Fault fault, const Inst &inst, int lane,
   diagnostic.fault = fault;
   diagnostic.line = origin.location.line;
   diagnostic.column = origin.location.column;
-  diagnostic.instruction = std::string(origin.text);
+  diagnostic.instruction = shortened(origin.text);
   diagnostic.block = block->index;
   diagnostic.hasThread = lane >= 0;
   if (lane >= 0)
@@ -238,6 +267,8 @@ Stop deplo::emulator::runWarp(Warp &warp, Worker &worker, uint64_t quantum) {
       continue;
     if (tracks && !trackDefined(warp, inst, mask))
       break;
+    if (!warp.wgmmaRegisters.empty() && !checkWgmmaRegisters(warp, inst, mask))
+      break;
     inst.run(warp, inst, mask);
     if (warp.stop != Stop::None)
       break;
@@ -247,5 +278,6 @@ Stop deplo::emulator::runWarp(Warp &warp, Worker &worker, uint64_t quantum) {
   warp.saveCurrent();
   if (warp.stop != Stop::None)
     return warp.stop;
+  warp.releaseJoined();
   return warp.current < 0 ? Stop::Blocked : Stop::Quantum;
 }

@@ -13,27 +13,30 @@ using namespace deplo::emulator;
 
 namespace {
 
-/// The lanes that `inst` names have to be here. Lanes on other paths are
-/// waited for by going on with those first.
-bool checkMembers(Warp &warp, const Inst &inst, uint32_t mask,
-                  uint32_t members) {
-  if ((members & mask) != mask) {
-    warp.fail(Fault::BarrierDivergence, inst, int(firstLane(mask & ~members)),
-              "the thread is not in the member mask " + hex(members));
-    return false;
+/// Inst::c: the source with the member mask.
+///
+/// Calls `operation` for each group of lanes with the same member mask, once
+/// all its members are here.
+template <Handler operation>
+void byMembers(Warp &warp, const Inst &inst, uint32_t mask) {
+  const uint32_t *masks = warp.row<uint32_t>(inst.source(inst.c));
+  while (mask != 0 && warp.stop != Stop::Error) {
+    uint32_t members = masks[firstLane(mask)], group = 0;
+    forLanes(mask, [&](unsigned lane) {
+      group |= uint32_t(masks[lane] == members) << lane;
+    });
+    if (uint32_t stranger = group & ~members)
+      return warp.fail(Fault::BarrierDivergence, inst,
+                       int(firstLane(stranger)),
+                       "the thread is not in its own member mask " +
+                           hex(members));
+    if (uint32_t missing = members & warp.live & ~group)
+      return warp.fail(Fault::BarrierDivergence, inst, int(firstLane(missing)),
+                       "the thread is in the member mask " + hex(members) +
+                           " but does not take part");
+    operation(warp, inst, group);
+    mask &= ~group;
   }
-  if (uint32_t missing = members & warp.live & ~mask) {
-    warp.fail(Fault::BarrierDivergence, inst, int(firstLane(missing)),
-              "the thread is in the member mask " + hex(members) +
-                  " but does not take part");
-    return false;
-  }
-  return true;
-}
-
-/// Operand `n`, which all lanes agree on.
-uint32_t membersOf(Warp &warp, const Inst &inst, unsigned n, uint32_t mask) {
-  return warp.row<uint32_t>(inst.source(n))[firstLane(mask)];
 }
 
 //===----------------------------------------------------------------------===//
@@ -72,11 +75,8 @@ std::pair<unsigned, bool> shuffleSource(Shuffle mode, unsigned lane, uint32_t b,
   return {isInside ? unsigned(j) : lane, isInside};
 }
 
-/// a: the mode; b: whether there is a member mask.
+/// a: the mode.
 void shfl(Warp &warp, const Inst &inst, uint32_t mask) {
-  uint32_t members = inst.b ? membersOf(warp, inst, 3, mask) : mask;
-  if (!checkMembers(warp, inst, mask, members))
-    return;
   const uint32_t *a = warp.row<uint32_t>(inst.source(0)),
                  *b = warp.row<uint32_t>(inst.source(1)),
                  *c = warp.row<uint32_t>(inst.source(2));
@@ -99,8 +99,8 @@ void shfl(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Handler selectShfl(Form &form, Inst &inst) {
   inst.a = uint32_t(form.which({"up", "down", "bfly", "idx"}));
-  inst.b = form.has("sync");
-  return shfl;
+  inst.c = 3;
+  return form.has("sync") ? byMembers<shfl> : shfl;
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,9 +110,6 @@ Handler selectShfl(Form &form, Inst &inst) {
 enum class Vote : uint32_t { All, Any, Uniform, Ballot };
 
 void vote(Warp &warp, const Inst &inst, uint32_t mask) {
-  uint32_t members = inst.b ? membersOf(warp, inst, 1, mask) : mask;
-  if (!checkMembers(warp, inst, mask, members))
-    return;
   uint32_t value = warp.predicate(inst.source(0)) & mask;
   bool result = false;
   switch (Vote(inst.a)) {
@@ -134,8 +131,8 @@ void vote(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Handler selectVote(Form &form, Inst &inst) {
   inst.a = uint32_t(form.which({"all", "any", "uni", "ballot"}));
-  inst.b = form.has("sync");
-  return vote;
+  inst.c = 1;
+  return form.has("sync") ? byMembers<vote> : vote;
 }
 
 void activemask(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -146,9 +143,6 @@ void activemask(Warp &warp, const Inst &inst, uint32_t mask) {
 
 /// a: whether all must match.
 void match(Warp &warp, const Inst &inst, uint32_t mask) {
-  uint32_t members = membersOf(warp, inst, 1, mask);
-  if (!checkMembers(warp, inst, mask, members))
-    return;
   uint32_t equal[lanesPerWarp] = {};
   uint32_t all = ~0u;
   forLanes(mask, [&](unsigned lane) {
@@ -170,15 +164,13 @@ void match(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Handler selectMatch(Form &form, Inst &inst) {
   inst.a = form.has("all");
-  return match;
+  inst.c = 1;
+  return byMembers<match>;
 }
 
 enum class Redux : uint32_t { Add, Min, Max, And, Or, Xor };
 
 void redux(Warp &warp, const Inst &inst, uint32_t mask) {
-  uint32_t members = membersOf(warp, inst, 1, mask);
-  if (!checkMembers(warp, inst, mask, members))
-    return;
   const uint32_t *a = warp.row<uint32_t>(inst.source(0));
   uint32_t value = a[firstLane(mask)];
   bool isSignedType = isSigned(inst.type);
@@ -213,14 +205,12 @@ void redux(Warp &warp, const Inst &inst, uint32_t mask) {
 Handler selectRedux(Form &form, Inst &inst) {
   inst.a = uint32_t(form.which({"add", "min", "max", "and", "or", "xor"}));
   inst.type = form.type();
-  return redux;
+  inst.c = 1;
+  return byMembers<redux>;
 }
 
 /// The leader is the lowest member.
 void elect(Warp &warp, const Inst &inst, uint32_t mask) {
-  uint32_t members = membersOf(warp, inst, 0, mask);
-  if (!checkMembers(warp, inst, mask, members))
-    return;
   uint32_t leader = firstLane(mask);
   if (inst.results > 1) {
     if (inst.result(1).bank == Ref::Registers)
@@ -231,7 +221,7 @@ void elect(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 /// `d|p`: the predicate is the first result.
-Handler selectElect(Form &form, Inst &) {
+Handler selectElect(Form &form, Inst &inst) {
   const Operand &pair = form.ast.operands[0];
   if (pair.kind != Operand::Kind::Pair) {
     form.decoder.fail(pair.location, "expected 'register|predicate'");
@@ -240,7 +230,8 @@ Handler selectElect(Form &form, Inst &) {
   form.decoder.addPredicate(pair.elements[1], true);
   form.decoder.addResult(pair.elements[0], Type::B32);
   form.decoder.addSource(form.ast.operands[1], Type::B32);
-  return elect;
+  inst.c = 0;
+  return byMembers<elect>;
 }
 
 const Definition table[] = {

@@ -79,6 +79,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createBlockifyLaunchPass());
   kernel.addPass(tile::createChunkReducePass());
   addCleanup(kernel);
+  kernel.addPass(tile::createSplitSweepsPass());
   kernel.addPass(tile::createStageInputsPass());
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
@@ -169,6 +170,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-chunk-reduce", "t:006_chunk_reduce"},
+      {"deplo-split-sweeps", "t:split_sweeps"},
       {"deplo-stage-inputs", "t:007_stage_inputs"},
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-async-copy", "t:013_async_copy"},

@@ -97,7 +97,7 @@ def _fail(message: str) -> NoReturn:
 
 
 def _device_option(default: str | None, text: str) -> Callable:
-    choice = click.Choice(["cuda", "host"])
+    choice = click.Choice(["cuda", "host", "emu"])
     return click.option("--device", type=choice, default=default, help=text)
 
 

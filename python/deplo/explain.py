@@ -123,6 +123,37 @@ _TARGET_COLUMNS = {
 }
 
 
+# What the emulator counted, as (name, key of the counters).
+_COUNTERS = (
+    ("warp instructions", "warp_instructions"),
+    ("thread instructions", "thread_instructions"),
+    ("global bytes loaded", "global_load_bytes"),
+    ("global bytes stored", "global_store_bytes"),
+    ("global sectors", "global_sectors"),
+    ("coalescing (1 is ideal)", "coalescing"),
+    ("shared bytes", "shared_bytes"),
+    ("shared wavefronts", "shared_wavefronts"),
+    ("bank conflict degree (1 is none)", "conflict_degree"),
+    ("local bytes", "local_bytes"),
+    ("barriers", "barriers"),
+    ("divergent branches", "divergent_branches"),
+    ("tensor operations", "tensor_operations"),
+)
+
+
+def counters_text(kernels: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """What each kernel did on the emulator, one table each."""
+    tables = []
+    for name, counters in kernels:
+        rows = [(what, str(counters[key])) for what, key in _COUNTERS]
+        widths = sorted(
+            {entry["access_bytes"] for entry in counters["instructions"] if entry.get("sectors")}
+        )
+        rows.append(("bytes of a thread's global access", ", ".join(map(str, widths)) or "-"))
+        tables.append(grid(f"kernel {name} on the emulator", ("what", "count"), rows))
+    return render(*tables)
+
+
 def targets_text(targets: Sequence[dict[str, Any]]) -> str:
     """A row for each target."""
     rows = [

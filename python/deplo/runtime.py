@@ -29,6 +29,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "deploExecutableDestroy": (None, [_HANDLE]),
     "deploExecutableRun": (ctypes.c_int, [_HANDLE, _OUT, _SIZE, _HANDLE]),
     "deploExecutableInfo": (_TEXT, [_HANDLE]),
+    "deploExecutableCounters": (_TEXT, [_HANDLE]),
     "deploPackageInfo": (_TEXT, [_TEXT, _SIZE]),
 }
 
@@ -161,6 +162,10 @@ class Executable:
             )
         if self._run(self._handle, self._array(*pointers), self._count, stream):
             raise _last_error()
+
+    def counters(self) -> list[dict[str, Any] | None]:
+        """What the last launch of each kernel did, on a device that counts ("emu")."""
+        return json.loads(self._library.deploExecutableCounters(self._handle) or b"[]")
 
     def __del__(self) -> None:
         if self._handle is not None:

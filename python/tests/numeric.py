@@ -7,12 +7,15 @@ bf16 may be off by their own rounding (half an ulp, for every element) on top.
 """
 
 import math
+import shutil
 from collections.abc import Callable, Sequence
 
 import torch
 from torch.utils import _pytree as pytree
 
 import deplo
+from deplo import compilation
+from deplo.importer import import_program
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 DTYPE_IDS = ["f32", "f16", "bf16"]
@@ -42,6 +45,13 @@ def move(x: torch.Tensor, place: str) -> torch.Tensor:
     size = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True))
     flat = torch.as_strided(x, (size,), (1,), x.storage_offset()).to(place)
     return torch.as_strided(flat, x.shape, x.stride())
+
+
+def compile_for_gpu(function: Callable, inputs: Sequence[torch.Tensor], device: str) -> None:
+    """Where values are checked on the host: the GPU's program assembles as well."""
+    if device == "host":
+        text = import_program(function, inputs).text
+        compilation.compile_ir(text, compilation.Options(ptxas=shutil.which("ptxas") is not None))
 
 
 def wanted(function: Callable, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:

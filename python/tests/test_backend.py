@@ -463,3 +463,27 @@ def test_equal_layers_are_compiled_once(tmp_path, monkeypatch, torch_device):
     x, w = (torch.randn(8, 8, device=torch_device) for _ in range(2))
     assert_same(compiled(function)(x, w), function(x, w))
     assert len(list(tmp_path.glob("llvmcache-*"))) == 1
+
+
+def test_memory_by_strides_is_that_of_the_tensor(torch_device):
+    """as_strided counts from the start of the storage, wherever its tensor begins."""
+
+    def function(x):
+        return torch.as_strided(x, (3, 4), (1, 2), 1).exp() + torch.as_strided(
+            x * 2, (3, 4), (4, 1)
+        )
+
+    check(function, torch.randn(20, 7, device=torch_device)[3:, ::2])
+
+
+@pytest.mark.filterwarnings("ignore::deplo.DeploWarning")
+def test_random_numbers_are_those_of_pytorch(torch_device):
+    def function(x):
+        return F.dropout(x * 2, 0.5, training=True) + torch.rand_like(x)
+
+    run, x = compiled(function), torch.randn(64, device=torch_device)
+    assert not torch.equal(run(x), run(x))
+    torch.manual_seed(3)
+    got = run(x)
+    torch.manual_seed(3)
+    assert_same(got, function(x))

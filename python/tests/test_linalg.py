@@ -132,6 +132,78 @@ def test_views(device):
     close(run(function(body, "2x3xf32", x="4x8xf32"), x, device=device), want)
 
 
+def test_two_results_of_integers(device):
+    text = """
+func.func @main(%x: tensor<6x50xi32>, %a: tensor<6xi32>, %b: tensor<6xi32>)
+    -> (tensor<6xi32>, tensor<6xi32>) {
+  %0:2 = linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+                       affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<6x50xi32>) outs(%a, %b : tensor<6xi32>, tensor<6xi32>) {
+  ^bb0(%in: i32, %sum: i32, %low: i32):
+    %1 = arith.addi %sum, %in : i32
+    %2 = arith.minsi %in, %low : i32
+    linalg.yield %1, %2 : i32, i32
+  } -> (tensor<6xi32>, tensor<6xi32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xi32>
+}"""
+    x = torch.randint(-1000, 1000, (6, 50), dtype=torch.int32)
+    a, b = torch.arange(6, dtype=torch.int32), torch.full((6,), -900, dtype=torch.int32)
+    package = compile_ir(text, Options(device=device)).package
+    where = "cpu" if device == "host" else "cuda"
+    sums, lows = deplo.load(package, device)(x.to(where), a.to(where), b.to(where))
+    assert torch.equal(sums.cpu(), (x.sum(1) + a).int())
+    assert torch.equal(lows.cpu(), torch.minimum(x.amin(1), b))
+
+
+def test_nan_of_a_maximum(device):
+    body = """
+      %low = arith.constant 0xFF800000 : f32
+      %e = tensor.empty() : tensor<3xf32>
+      %i = linalg.fill ins(%low : f32) outs(%e : tensor<3xf32>) -> tensor<3xf32>
+      %0 = linalg.reduce {arith.maximumf} ins(%x : tensor<3x40xf32>) outs(%i : tensor<3xf32>)
+        dimensions = [1]
+      return %0 : tensor<3xf32>"""
+    x = torch.randn(3, 40)
+    x[1, 7] = torch.nan
+    got = run(function(body, "3xf32", x="3x40xf32"), x, device=device)
+    assert torch.equal(got.isnan(), torch.tensor([False, True, False]))
+
+
+def test_max_pooling(device):
+    body = """
+      %low = arith.constant 0xFF800000 : f32
+      %w = tensor.empty() : tensor<3x3xf32>
+      %e = tensor.empty() : tensor<2x3x4x4xf32>
+      %i = linalg.fill ins(%low : f32) outs(%e : tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
+      %0 = linalg.pooling_nchw_max {strides = dense<2> : tensor<2xi64>,
+          dilations = dense<1> : tensor<2xi64>}
+        ins(%x, %w : tensor<2x3x9x9xf32>, tensor<3x3xf32>)
+        outs(%i : tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
+      return %0 : tensor<2x3x4x4xf32>"""
+    x = torch.randn(2, 3, 9, 9)
+    text = function(body, "2x3x4x4xf32", x="2x3x9x9xf32")
+    close(run(text, x, device=device), F.max_pool2d(x.double(), 3, 2))
+
+
+def test_boxes_of_a_larger_tensor(device):
+    body = """
+      %one = arith.constant 1.0 : f32
+      %0 = tensor.pad %x low[1, 0] high[2, 3] {
+      ^bb0(%i: index, %j: index):
+        tensor.yield %one : f32
+      } : tensor<4x5xf32> to tensor<7x8xf32>
+      %1 = tensor.concat dim(1) %0, %y : (tensor<7x8xf32>, tensor<7x2xf32>) -> tensor<7x10xf32>
+      %2 = tensor.insert_slice %z into %1[3, 4] [2, 1] [1, 1] : tensor<2xf32> into tensor<7x10xf32>
+      return %2 : tensor<7x10xf32>"""
+    text = function(body, "7x10xf32", x="4x5xf32", y="7x2xf32", z="2xf32")
+    x, y, z = torch.randn(4, 5), torch.randn(7, 2), torch.randn(2)
+    want = torch.cat([F.pad(x, (0, 3, 1, 2), value=1.0), y], 1).double()
+    want[3:5, 4] = z.double()
+    close(run(text, x, y, z, device=device), want)
+
+
 def test_lower_triangle(device):
     body = """
       %zero = arith.constant 0.0 : f32

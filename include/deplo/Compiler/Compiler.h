@@ -131,11 +131,28 @@ struct CompileResult {
   std::vector<std::string> warnings;
 };
 
+/// Why a compilation failed, in one readable paragraph, and the steps up to
+/// there.
+class CompileFailure : public llvm::ErrorInfo<CompileFailure> {
+public:
+  static char ID;
+
+  CompileFailure(std::string message, std::vector<Step> steps)
+      : message(std::move(message)), steps(std::move(steps)) {}
+
+  void log(llvm::raw_ostream &os) const override { os << message; }
+  std::error_code convertToErrorCode() const override {
+    return llvm::inconvertibleErrorCode();
+  }
+
+  std::string message;
+  std::vector<Step> steps;
+};
+
 class CompileCache;
 
-/// Compiles `ir`, text or bytecode at any level. Fails with one readable
-/// paragraph. With a
-/// cache, what it holds is not compiled again.
+/// Compiles `ir`, text or bytecode at any level. Fails with a CompileFailure.
+/// With a cache, what it holds is not compiled again.
 llvm::Expected<CompileResult> compile(llvm::StringRef ir,
                                       const CompileOptions &options,
                                       CompileCache *cache = nullptr);

@@ -51,6 +51,7 @@ def LinalgToGraphPass : Pass<"deplo-linalg-to-graph", "::mlir::func::FuncOp"> {
     | `linalg.fill`, `tensor.splat`, `tensor.empty`, `arith.constant` | `graph.constant` |
     | `linalg.softmax` | `graph.softmax` |
     | `tensor.expand_shape`, `tensor.collapse_shape`, `tensor.extract_slice`, `tensor.cast` | `graph.reshape`, `graph.slice` |
+    | `tensor.pad`, `tensor.concat`, `tensor.insert_slice` | `graph.gather` |
     | `arith` and `math` on tensors | `graph.map` |
 
     An operation is converted if all its tensors have fixed sizes and elements

@@ -49,8 +49,7 @@ auto emitAffine(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> extents,
     return emitter.template create<arith::AddIOp>(lhs, rhs);
   if (expr.getKind() == AffineExprKind::Mul)
     return emitter.template create<arith::MulIOp>(lhs, rhs);
-  int64_t divisor =
-      llvm::cast<AffineConstantExpr>(binary.getRHS()).getValue();
+  int64_t divisor = llvm::cast<AffineConstantExpr>(binary.getRHS()).getValue();
   bool isRemainder = expr.getKind() == AffineExprKind::Mod;
   std::optional<ValueRange64> range = getRange(binary.getLHS(), extents);
   int64_t wraps =

@@ -70,6 +70,85 @@ static FailureOr<Values> convertSlice(OpBuilder &builder,
   return reshape(builder, op, slice);
 }
 
+namespace {
+
+/// `source` as a box of a larger tensor, from `offsets` on.
+struct Box {
+  Value source;
+  SmallVector<int64_t> offsets;
+};
+
+} // namespace
+
+/// A tensor of the type of `op`'s result that holds the elements of the first
+/// box that each coordinate is in, and `fill` where it is in none.
+static Values assemble(OpBuilder &builder, Operation *op, ArrayRef<Box> boxes,
+                       TypedAttr fill) {
+  RankedTensorType type = getResultType(op);
+  int64_t rank = type.getRank();
+  Values sources;
+  SmallVector<AffineMap> maps, guards;
+  for (const Box &box : boxes) {
+    SmallVector<AffineExpr> coordinates, notNegative;
+    auto shape = cast<RankedTensorType>(box.source.getType()).getShape();
+    for (auto [axis, offset, size] : llvm::enumerate(box.offsets, shape)) {
+      AffineExpr dim = builder.getAffineDimExpr(axis);
+      coordinates.push_back(dim - offset);
+      if (offset > 0)
+        notNegative.push_back(dim - offset);
+      if (offset + size < type.getDimSize(axis))
+        notNegative.push_back(-dim + (offset + size - 1));
+    }
+    sources.push_back(box.source);
+    maps.push_back(AffineMap::get(rank, 0, coordinates, builder.getContext()));
+    guards.push_back(
+        AffineMap::get(rank, 0, notNegative, builder.getContext()));
+  }
+  return {builder.createOrFold<graph::GatherOp>(
+      op->getLoc(), type, sources, ValueRange(), maps, guards, fill)};
+}
+
+static FailureOr<Values> convertPad(OpBuilder &builder, tensor::PadOp op) {
+  Value padding = op.getConstantPaddingValue();
+  TypedAttr fill = padding ? getConstant(padding) : TypedAttr();
+  if (!fill)
+    return op.emitOpError("pads with something other than a constant");
+  if (ShapedType::isDynamicShape(op.getStaticLow()))
+    return op.emitOpError("has a padding whose size is not a constant");
+  return assemble(builder, op,
+                  {{op.getSource(), llvm::to_vector(op.getStaticLow())}}, fill);
+}
+
+static FailureOr<Values> convertConcat(OpBuilder &builder,
+                                       tensor::ConcatOp op) {
+  SmallVector<Box> boxes;
+  SmallVector<int64_t> offsets(op.getResultType().getRank(), 0);
+  for (Value input : op.getInputs()) {
+    boxes.push_back({input, offsets});
+    offsets[op.getDim()] +=
+        cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
+  }
+  return assemble(builder, op, boxes, {});
+}
+
+static FailureOr<Values> convertInsert(OpBuilder &builder,
+                                       tensor::InsertSliceOp op) {
+  if (ShapedType::isDynamicShape(op.getStaticOffsets()))
+    return op.emitOpError("has offsets that are not constants");
+  if (!op.hasUnitStride())
+    return op.emitOpError("has strides other than 1");
+  auto type = RankedTensorType::get(op.getStaticSizes(),
+                                    op.getSourceType().getElementType());
+  Value source = op.getSource();
+  if (type != source.getType()) // axes of size 1 are left out
+    source = builder.createOrFold<graph::ReshapeOp>(op.getLoc(), type, source);
+  SmallVector<int64_t> zeros(op.getDestType().getRank(), 0);
+  return assemble(
+      builder, op,
+      {{source, llvm::to_vector(op.getStaticOffsets())}, {op.getDest(), zeros}},
+      {});
+}
+
 /// An operation of arith or math on tensors: the same on each element.
 static FailureOr<Values> convertElementwise(OpBuilder &builder, Operation *op) {
   Values tensors;
@@ -132,6 +211,13 @@ FailureOr<Values> convertTensorOp(OpBuilder &builder, Operation *op) {
           })
       .Case([&](tensor::ExtractSliceOp slice) {
         return convertSlice(builder, slice);
+      })
+      .Case([&](tensor::PadOp pad) { return convertPad(builder, pad); })
+      .Case([&](tensor::ConcatOp concat) {
+        return convertConcat(builder, concat);
+      })
+      .Case([&](tensor::InsertSliceOp insert) {
+        return convertInsert(builder, insert);
       })
       .Case([&](linalg::SoftmaxOp softmax) -> Result {
         return Values{graph::SoftmaxOp::create(builder, loc, getResultType(op),

@@ -10,7 +10,7 @@ namespace deplo::host {
 
 /// Leaves nothing of bf16 in `root` but loads, stores and bit patterns, and no
 /// function of f16: all that is computed in f32 and rounded each time.
-mlir::LogicalResult lowerHalfFloats(mlir::Operation *root);
+void lowerHalfFloats(mlir::Operation *root);
 
 } // namespace deplo::host
 

@@ -147,14 +147,32 @@ static unsigned getBytes(Type element) {
   return element.getIntOrFloatBitWidth() / 8;
 }
 
+/// Memory holds the bits of a bf16: see HalfFloats.cpp.
+static Type getMemoryType(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (!element.isBF16())
+    return type;
+  Type bits = IntegerType::get(type.getContext(), 16);
+  if (auto vector = dyn_cast<VectorType>(type))
+    return VectorType::get(vector.getShape(), bits);
+  return bits;
+}
+
 Value KernelEmitter::loadFrom(Value address, Type type) {
-  return LLVM::LoadOp::create(builder, loc, type, address,
-                              getBytes(getElementTypeOrSelf(type)));
+  Type memoryType = getMemoryType(type);
+  Value loaded = LLVM::LoadOp::create(builder, loc, memoryType, address,
+                                      getBytes(getElementTypeOrSelf(type)));
+  if (memoryType == type)
+    return loaded;
+  return arith::BitcastOp::create(builder, loc, type, loaded);
 }
 
 void KernelEmitter::storeTo(Value address, Value value) {
+  Type type = value.getType(), memoryType = getMemoryType(type);
+  if (memoryType != type)
+    value = arith::BitcastOp::create(builder, loc, memoryType, value);
   LLVM::StoreOp::create(builder, loc, value, address,
-                        getBytes(getElementTypeOrSelf(value.getType())));
+                        getBytes(getElementTypeOrSelf(type)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,6 +5,7 @@
 
 #include "deplo/Analysis/LayoutConversion.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -142,7 +143,8 @@ LogicalResult KernelEmitter::emitConstant(Operation *op) {
 
 /// The same operation on the elements of this thread.
 LogicalResult KernelEmitter::emitElementwise(Operation *op) {
-  if (op->getNumRegions() != 0 || !isPure(op))
+  // Divisions have no result for some operands, but no effect either.
+  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op))
     return op->emitError() << "operation " << op->getName()
                            << " has no lowering to a thread's program";
   if (succeeded(emitApproximation(op)))
@@ -176,11 +178,18 @@ LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
                                                 {}, unroll, {}, {}, {}, {}, {},
                                                 {}, {}, {}, {}, {}, {}));
   }
-  mapping.map(op.getInductionVar(), loop.getInductionVar());
   mapping.map(op.getRegionIterArgs(), loop.getRegionIterArgs());
   OpBuilder::InsertionGuard guard(builder);
   // With carried values the builder leaves the block without a terminator.
   builder.setInsertionPointToStart(loop.getBody());
+  Value index = loop.getInductionVar();
+  if (op->hasAttr(tile::descendingName)) {
+    Value last = arith::SubIOp::create(
+        builder, add(loop.getLowerBound(), loop.getUpperBound()),
+        loop.getStep());
+    index = arith::SubIOp::create(builder, last, index);
+  }
+  mapping.map(op.getInductionVar(), index);
   if (failed(emitBlock(*op.getBody())))
     return failure();
   auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());

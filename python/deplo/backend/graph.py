@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From a functional ATen graph to a function that runs it."""
 
-import copy
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from .calls import Executables, specialise
 from .dynamic import BySize
 from .lowering import LoweredPartition, lower
 from .options import BackendOptions
-from .partition import Partition, find_partitions, replace
+from .partition import Call, Partition, find_partitions, replace
 from .support import Support, is_static
 
 
@@ -41,8 +40,7 @@ def compile_graph(
 
 
 def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
-    """The graph, whose sizes are all known, as a function of its inputs."""
-    module = copy.copy(module)
+    """The graph, whose sizes are all known, as a function of its inputs. Changes it."""
     support = Support(module.graph)
     if not options.fallback:
         support.raise_problems()
@@ -53,24 +51,37 @@ def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
             DeploWarning,
             stacklevel=2,
         )
-    calls = []
     partitions = find_partitions(module, support)
-    workers = min(len(partitions), os.cpu_count() or 1)
-    with ThreadPoolExecutor(max(workers, 1)) as pool:
-        lowered = [lower(partition) for partition in partitions]
-        made = list(pool.map(lambda one: one and _compile(one, options), lowered))
-    for i, (one, executables) in enumerate(zip(lowered, made, strict=True)):
-        if one is None or executables is None:
-            continue
-        checked = [node.op != "placeholder" for node in one.arguments]
-        function = specialise(f"deplo_{i}", one, executables, checked)
-        calls.append((one.partition, one.arguments, function))
-    replace(module, calls)
+    with ThreadPoolExecutor(max(min(len(partitions), os.cpu_count() or 1), 1)) as pool:
+        names = [f"deplo_{i}" for i in range(len(partitions))]
+        made = list(pool.map(lambda *one: _compile(*one, options), names, partitions))
+    replace(module, [call for call in made if call is not None])
     return module.forward
 
 
-def _compile(lowered: LoweredPartition, options: BackendOptions) -> Executables | None:
+def _compile(name: str, partition: Partition, options: BackendOptions) -> Call | None:
     """None where deplo can't after all, and PyTorch may."""
+    try:
+        lowered = lower(partition)
+        if lowered is None:
+            return None
+        executables = _executables(lowered, options)
+    except Error as error:
+        if not options.fallback:
+            raise
+        warnings.warn(
+            f"deplo leaves {_count(partition)} to PyTorch, for it can't compile them: {error}",
+            DeploWarning,
+            stacklevel=2,
+        )
+        return None
+    # PyTorch's own operators don't promise the strides that were foreseen.
+    checked = [node.op != "placeholder" for node in partition.inputs]
+    return Call(partition, specialise(name, lowered, executables, checked))
+
+
+def _executables(lowered: LoweredPartition, options: BackendOptions) -> Executables:
+    """The partition, compiled and loaded for arguments that are fully aligned."""
     device = lowered.partition.device
     on_host = device.type == "cpu"
     compiler = Options(
@@ -86,18 +97,7 @@ def _compile(lowered: LoweredPartition, options: BackendOptions) -> Executables 
         return compilation.package
 
     executables = Executables(package, "host" if on_host else f"cuda:{device.index or 0}")
-    try:
-        executables.get(compiler.alignment)
-    except Error as error:
-        if not options.fallback:
-            raise
-        warnings.warn(
-            f"deplo leaves {_count(lowered.partition)} to PyTorch, for it can't compile them: "
-            f"{error}",
-            DeploWarning,
-            stacklevel=2,
-        )
-        return None
+    executables.get(compiler.alignment)
     return executables
 
 

@@ -32,7 +32,7 @@ class TensorType:
 @dataclass
 class LoweredPartition:
     """Attributes:
-    text: the module; its arguments are `arguments`, in order.
+    text: the module; its arguments are the partition's inputs, in order.
     results: the types of what it returns.
     outputs: for each output of the partition, ("result", i), or ("argument", i)
         or ("result", i) again where a copy of another tensor is returned.
@@ -40,7 +40,6 @@ class LoweredPartition:
 
     partition: Partition
     text: str
-    arguments: list[Node]
     argument_types: list[TensorType]
     results: list[TensorType]
     outputs: list[tuple[str, int]] = field(default_factory=list)
@@ -107,7 +106,7 @@ def lower(partition: Partition) -> LoweredPartition | None:
         return None
     kinds = [TensorType.of(node) for node in partition.inputs]
     text = builder.text(results)
-    return LoweredPartition(partition, text, partition.inputs, kinds, types, outputs)
+    return LoweredPartition(partition, text, kinds, types, outputs)
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -85,18 +85,25 @@ def _describe(device: torch.device, nodes: list[Node]) -> Partition:
     return Partition(device, nodes, list(inputs), outputs)
 
 
-def replace(
-    module: GraphModule, calls: Sequence[tuple[Partition, Sequence[Node], Callable]]
-) -> None:
-    """Puts in place of each partition's nodes one call that takes the given
-    nodes and returns a tuple of its outputs."""
+@dataclass
+class Call:
+    """What computes a partition: a function of its inputs that returns a tuple of
+    its outputs."""
+
+    partition: Partition
+    function: Callable[..., tuple]
+
+
+def replace(module: GraphModule, calls: Sequence[Call]) -> None:
+    """Puts a call in place of each partition's nodes."""
     graph = module.graph
     order = {node: i for i, node in enumerate(graph.nodes)}
     replaced: dict[Node, Node] = {}
-    for partition, arguments, function in calls:
-        last = partition.nodes[-1]
+    for one in calls:
+        partition, last = one.partition, one.partition.nodes[-1]
+        arguments = tuple(replaced.get(node, node) for node in partition.inputs)
         with graph.inserting_after(last):
-            call = graph.call_function(function, tuple(replaced.get(n, n) for n in arguments))
+            call = graph.call_function(one.function, arguments)
         order[call] = order[last]
         with graph.inserting_after(call):
             for i, node in enumerate(partition.outputs):

@@ -173,6 +173,8 @@ class _Importer:
                 binding = Binding(names[user_inputs], user_inputs)
                 tensor = self.inputs[user_inputs]
                 user_inputs += 1
+            elif spec.kind is InputKind.TOKEN:
+                continue  # it orders operators with effects, which are reported themselves
             else:
                 if not nodes[spec.arg.name].users and spec.target not in written:
                     continue
@@ -250,6 +252,8 @@ class _Importer:
         mutations: list[tuple[int, int]] = []
         changed: dict[str, int] = {}  # node that holds the new value -> argument
         for spec in self.program.graph_signature.output_specs:
+            if spec.kind is OutputKind.TOKEN:
+                continue
             if spec.kind in _MUTATIONS:
                 value = self.lowering.values.get(nodes[spec.arg.name])
                 old = self.lowering.values.get(nodes[self._placeholder(spec)])

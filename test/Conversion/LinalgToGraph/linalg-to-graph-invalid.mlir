@@ -151,3 +151,43 @@ func.func @blocks(%x: tensor<8xf32>, %c: i1) -> tensor<8xf32> {
 ^b:
   return %x : tensor<8xf32>
 }
+
+// -----
+
+func.func @pad_with_coordinates(%x: tensor<8xi64>) -> tensor<9xi64> {
+  // expected-error @below {{'tensor.pad' op pads with something other than a constant}}
+  %0 = tensor.pad %x low[0] high[1] {
+  ^bb0(%i: index):
+    %1 = arith.index_cast %i : index to i64
+    tensor.yield %1 : i64
+  } : tensor<8xi64> to tensor<9xi64>
+  return %0 : tensor<9xi64>
+}
+
+// -----
+
+func.func @pad_by_an_argument(%x: tensor<8xf32>, %n: index, %m: index) -> tensor<12xf32> {
+  %zero = arith.constant 0.0 : f32
+  // expected-error @below {{'tensor.pad' op has a padding whose size is not a constant}}
+  %0 = tensor.pad %x low[%n] high[%m] {
+  ^bb0(%i: index):
+    tensor.yield %zero : f32
+  } : tensor<8xf32> to tensor<12xf32>
+  return %0 : tensor<12xf32>
+}
+
+// -----
+
+func.func @insert_at(%x: tensor<3xf32>, %y: tensor<8xf32>, %i: index) -> tensor<8xf32> {
+  // expected-error @below {{'tensor.insert_slice' op has offsets that are not constants}}
+  %0 = tensor.insert_slice %x into %y[%i] [3] [1] : tensor<3xf32> into tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @insert_strided(%x: tensor<3xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{'tensor.insert_slice' op has strides other than 1}}
+  %0 = tensor.insert_slice %x into %y[0] [3] [2] : tensor<3xf32> into tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

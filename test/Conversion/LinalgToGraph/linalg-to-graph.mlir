@@ -239,3 +239,43 @@ func.func @coordinates(%x: tensor<4x8xi32>) -> tensor<4x8xi32> {
   } -> tensor<4x8xi32>
   return %0 : tensor<4x8xi32>
 }
+
+// -----
+
+// Boxes of a larger tensor are read where their guards hold.
+// CHECK-DAG: #[[$PADDED:.*]] = affine_map<(d0, d1) -> (d0 - 1, d1)>
+// CHECK-DAG: #[[$INSIDE:.*]] = affine_map<(d0, d1) -> (d0 - 1, -d0 + 4)>
+// CHECK-LABEL: func.func @pad
+// CHECK-NEXT:    graph.gather %{{.*}} by #[[$PADDED]] where #[[$INSIDE]] else 1.000000e+00 : f32 : (tensor<4x8xf32>) -> tensor<6x8xf32>
+func.func @pad(%x: tensor<4x8xf32>) -> tensor<6x8xf32> {
+  %one = arith.constant 1.0 : f32
+  %0 = tensor.pad %x low[1, 0] high[1, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %one : f32
+  } : tensor<4x8xf32> to tensor<6x8xf32>
+  return %0 : tensor<6x8xf32>
+}
+
+// -----
+
+// CHECK-DAG: #[[$SAME:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-DAG: #[[$FIRST:.*]] = affine_map<(d0, d1) -> (-d1 + 7)>
+// CHECK-DAG: #[[$MOVED:.*]] = affine_map<(d0, d1) -> (d0, d1 - 8)>
+// CHECK-LABEL: func.func @concat
+// CHECK-SAME:    (%[[X:.*]]: tensor<4x8xi32>, %[[Y:.*]]: tensor<4x3xi32>)
+// CHECK-NEXT:    graph.gather %[[X]] by #[[$SAME]] where #[[$FIRST]], %[[Y]] by #[[$MOVED]]
+func.func @concat(%x: tensor<4x8xi32>, %y: tensor<4x3xi32>) -> tensor<4x11xi32> {
+  %0 = tensor.concat dim(1) %x, %y : (tensor<4x8xi32>, tensor<4x3xi32>) -> tensor<4x11xi32>
+  return %0 : tensor<4x11xi32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @insert
+// CHECK-SAME:    (%[[X:.*]]: tensor<3xf32>, %[[Y:.*]]: tensor<4x8xf32>)
+// CHECK-NEXT:    %[[ROW:.*]] = graph.reshape %[[X]] : tensor<3xf32> -> tensor<1x3xf32>
+// CHECK-NEXT:    graph.gather %[[ROW]] by #{{.*}} where #{{.*}}, %[[Y]] by
+func.func @insert(%x: tensor<3xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = tensor.insert_slice %x into %y[2, 1] [1, 3] [1, 1] : tensor<3xf32> into tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

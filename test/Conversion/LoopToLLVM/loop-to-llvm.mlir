@@ -101,13 +101,12 @@ loop.kernel @columns(%x: memref<8x64xf32>, %y: memref<64xf32>) {
 // library's, exp is what LLVM makes of it.
 // CHECK-LABEL: llvm.func @expm1f(f32) -> f32
 // CHECK-LABEL: llvm.func private @functions.body
-// CHECK:         %[[H:.*]] = llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> bf16
-// CHECK:         llvm.bitcast %[[H]] : bf16 to i16
+// CHECK:         llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> i16
 // CHECK-NOT:     llvm.fpext
 // CHECK:         llvm.intr.exp(%{{.*}}) : (f32) -> f32
 // CHECK:         llvm.call @expm1f
 // CHECK-NOT:     llvm.fptrunc
-// CHECK:         llvm.bitcast %{{.*}} : i16 to bf16
+// CHECK:         llvm.store %{{.*}}, %{{.*}} {alignment = 2 : i64} : i16, !llvm.ptr
 loop.kernel @functions(%x: memref<8xbf16>, %y: memref<8xbf16>) {
   loop.for %i = 0 to 8 {
     %a = loop.load %x[%i] : memref<8xbf16>
@@ -136,6 +135,23 @@ loop.kernel @conditional(%x: memref<8xf32>, %y: memref<10xf32>) {
     %condition = arith.cmpi sge, %n, %two : i32
     %a = loop.load %x[%i - 2] if %condition else %zero : memref<8xf32>
     loop.store %a, %y[%i] : memref<10xf32>
+  }
+}
+
+// -----
+
+// A choice between bf16 is one between bits, so that no processor converts.
+// CHECK-LABEL: llvm.func private @choice.body
+// CHECK:         llvm.select %{{.*}}, %{{.*}}, %{{.*}} : i1, i16
+// CHECK-NOT:     llvm.select %{{.*}} : i1, bf16
+loop.kernel @choice(%c: memref<8xi8>, %x: memref<8xbf16>, %y: memref<8xbf16>) {
+  loop.for %i = 0 to 8 {
+    %a = loop.load %c[%i] : memref<8xi8>
+    %b = arith.trunci %a : i8 to i1
+    %d = loop.load %x[%i] : memref<8xbf16>
+    %zero = arith.constant 0.0 : bf16
+    %e = arith.select %b, %d, %zero : bf16
+    loop.store %e, %y[%i] : memref<8xbf16>
   }
 }
 

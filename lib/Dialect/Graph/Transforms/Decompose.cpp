@@ -88,8 +88,31 @@ static bool isNamed(Operation *op) {
               FusedOp, YieldOp>(op);
 }
 
+/// Whether a primitive computes with nothing: its result is known.
+static bool isOfNothing(Operation *op) {
+  auto isEmpty = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.hasStaticShape() && type.getNumElements() == 0;
+  };
+  return isa<MapOp, ReduceOp, IndexMapOp>(op) &&
+         (isEmpty(op->getResult(0)) || llvm::any_of(op->getOperands(), isEmpty));
+}
+
+/// No elements, or what a reduction over none is.
+static Value buildOfNothing(RewriterBase &rewriter, Location loc,
+                            Operation *op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  auto reduce = dyn_cast<ReduceOp>(op);
+  if (type.getNumElements() == 0 || !reduce)
+    return ConstantOp::create(
+        rewriter, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>()));
+  TypedAttr identity = getIdentity(reduce.getKind(), type.getElementType());
+  return ConstantOp::create(rewriter, loc,
+                            DenseElementsAttr::get(type, Attribute(identity)));
+}
+
 LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
-  if (!isNamed(op))
+  if (!isNamed(op) && !isOfNothing(op))
     return success();
   if (failed(verifyFixedSizes(op, DEBUG_TYPE)))
     return failure();
@@ -99,9 +122,8 @@ LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   PrimitiveBuilder builder(rewriter, loc);
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   Value value;
-  if (type.getNumElements() == 0)
-    value = ConstantOp::create(
-        rewriter, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>()));
+  if (type.getNumElements() == 0 || isOfNothing(op))
+    value = buildOfNothing(rewriter, loc, op);
   for (auto *decomposeKind : {decomposePointwise, decomposeReduction,
                               decomposeNormalization, decomposeView})
     if (!value)
@@ -118,7 +140,7 @@ struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isNamed(op))
+      if (isNamed(op) || isOfNothing(op))
         ops.push_back(op);
     });
     for (Operation *op : ops)

@@ -65,11 +65,13 @@ KernelCost computeCost(KernelOp kernel) {
     std::set<std::pair<const void *, int64_t>> loads, stores;
     for (Operation *user : argument.getUsers()) {
       if (auto load = dyn_cast<LoadOp>(user))
-        loads.insert({load.getMap().getAsOpaquePointer(),
-                      countCoordinates(load, load.getIndices(), load.getMap())});
+        loads.insert(
+            {load.getMap().getAsOpaquePointer(),
+             countCoordinates(load, load.getIndices(), load.getMap())});
       if (auto store = dyn_cast<StoreOp>(user))
-        stores.insert({store.getMap().getAsOpaquePointer(),
-                       countCoordinates(store, store.getIndices(), store.getMap())});
+        stores.insert(
+            {store.getMap().getAsOpaquePointer(),
+             countCoordinates(store, store.getIndices(), store.getMap())});
     }
     auto sum = [&](const auto &accesses) {
       int64_t count = 0;

@@ -54,10 +54,9 @@ struct MergeEqualKernelsPass
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       size_t size = 0;
       kernel.walk([&](Operation *) { ++size; });
-      SmallVector<KernelOp> &others =
-          alike[{size, FunctionType::get(
-                           &getContext(),
-                           kernel.getBody()->getArgumentTypes(), {})}];
+      SmallVector<KernelOp> &others = alike[{
+          size, FunctionType::get(&getContext(),
+                                  kernel.getBody()->getArgumentTypes(), {})}];
       auto same = llvm::find_if(
           others, [&](KernelOp other) { return areEqual(other, kernel); });
       if (same == others.end()) {
@@ -73,9 +72,9 @@ struct MergeEqualKernelsPass
     });
     for (KernelOp kernel : equal) {
       StringRef name = kept[kernel.getSymNameAttr()].getSymName();
-      remark::passed(kernel.getLoc(), remark::RemarkOpts::name("merge")
-                                          .category(DEBUG_TYPE)
-                                          .function(name))
+      remark::passed(
+          kernel.getLoc(),
+          remark::RemarkOpts::name("merge").category(DEBUG_TYPE).function(name))
           << ("also launched in place of " + kernel.getSymName() +
               ", which is equal")
                  .str();

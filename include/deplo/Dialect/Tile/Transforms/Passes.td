@@ -259,6 +259,28 @@ def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {
            "elements that are on chip at once, 0 for all of them, in place of the schedule's">];
 }
 
+def SplitSweepsPass : Pass<"deplo-split-sweeps", "::deplo::tile::KernelOp"> {
+  let summary = "divides sweeps over rows that are too long for shared memory";
+  let description = [{
+    What fits of a row that is read again gets loops of its own, for stage_inputs
+    to find. The rest is read from memory again, every other time from its end,
+    which L2 still holds.
+
+    ```mlir
+    scf.for %k = %c0 to %c262144 step %c4096 {
+    ```
+
+    becomes
+
+    ```mlir
+    scf.for %k = %c114688 to %c262144 step %c4096 {
+    } {tile.descending}
+    scf.for %k = %c0 to %c114688 step %c4096 {
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def StageInputsPass : Pass<"deplo-stage-inputs", "::deplo::tile::KernelOp"> {
   let summary = "reads inputs that a block needs several times from shared memory";
   let description = [{
@@ -469,7 +491,8 @@ def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
   let summary = "says how often loops are unrolled";
   let description = [{
     Step 016. Sets `tile.unroll` on loops with constant bounds: the largest
-    divisor of the trip count that the schedule and the instruction cache allow.
+    divisor of the trip count that the schedule and the instruction cache allow,
+    or, if that is at most half of what they allow, what they allow.
     Before:
 
     ```mlir

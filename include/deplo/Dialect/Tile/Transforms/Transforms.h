@@ -12,6 +12,7 @@
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace deplo {
 struct ScheduleFacts;
@@ -130,6 +131,29 @@ std::vector<StagedRow> findRows(KernelOp kernel);
 void stageRows(llvm::ArrayRef<StagedRow> rows);
 
 //===----------------------------------------------------------------------===//
+// split_sweeps
+//===----------------------------------------------------------------------===//
+
+/// Attribute of an scf.for whose iterations run from the last to the first.
+constexpr llvm::StringLiteral descendingName = "tile.descending";
+
+/// A row that several loops sweep and that is too long to be staged.
+struct LongRow {
+  llvm::SetVector<mlir::scf::ForOp> sweeps;
+  /// All sweeps go from 0 to `end` in steps of `step`.
+  int64_t end = 0, step = 0;
+  /// As many elements as fit.
+  int64_t kept = 0;
+};
+
+/// The row of `kernel`, or the rows of several operands swept alike, of which
+/// `budget` bytes can be staged; nothing if all fit or none can be.
+std::optional<LongRow> findLongRow(KernelOp kernel, int64_t budget);
+
+/// Divides each sweep into one over what can be staged and one over the rest.
+void splitSweeps(const LongRow &row);
+
+//===----------------------------------------------------------------------===//
 // register_tile
 //===----------------------------------------------------------------------===//
 
@@ -173,9 +197,9 @@ std::optional<PaddingEffect> choosePadding(AllocOp alloc, int64_t alignment,
 /// Gives a buffer another pad.
 void padBuffer(AllocOp alloc, int64_t pad);
 
-/// The number of copies of the body, a divisor of the trip count up to `most`
-/// that keeps the unrolled body within the instruction cache; 1 if bounds are
-/// not constant.
+/// The number of copies of the body: the largest divisor of the trip count up
+/// to `most` that keeps the unrolled body within the instruction cache, or,
+/// rather than half of that or less, what fits; 1 if bounds are not constant.
 int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
 
 //===----------------------------------------------------------------------===//
