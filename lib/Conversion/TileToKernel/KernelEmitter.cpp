@@ -292,8 +292,18 @@ LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
   };
   // The scratch may still be read by threads behind in a previous iteration.
   emitBarrier();
-  for (auto [reg, value] : llvm::enumerate(elements))
-    LLVM::StoreOp::create(builder, value, pointerTo(fromAttr, reg));
+  {
+    // Of those that hold the same element, one writes it.
+    OpBuilder::InsertionGuard guard(builder);
+    if (Value isLeader = getIsLeader(from))
+      builder.setInsertionPointToStart(
+          scf::IfOp::create(builder, isLeader, /*withElseRegion=*/false)
+              .thenBlock());
+    int32_t duplicates = from.getReplicaMask().reg;
+    for (auto [reg, value] : llvm::enumerate(elements))
+      if ((reg & duplicates) == 0)
+        LLVM::StoreOp::create(builder, value, pointerTo(fromAttr, reg));
+  }
   emitBarrier();
   for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg)
     results.push_back(
