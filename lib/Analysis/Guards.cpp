@@ -15,7 +15,8 @@ std::optional<AffineMap> simplifyGuard(AffineMap guard,
                                        ArrayRef<int64_t> extents) {
   SmallVector<AffineExpr> kept;
   for (AffineExpr value : simplifyInRange(guard, extents).getResults()) {
-    value = simplifyAffineExpr(value, guard.getNumDims(), guard.getNumSymbols());
+    value =
+        simplifyAffineExpr(value, guard.getNumDims(), guard.getNumSymbols());
     std::optional<ValueRange64> range = getRange(value, extents);
     if (range && range->max < 0)
       return std::nullopt;

@@ -101,7 +101,8 @@ std::optional<CompileResult> deplo::deserialize(llvm::StringRef bytes) {
   std::optional<int64_t> irBytes =
       object ? object->getInteger("ir") : std::nullopt;
   const json::Value *fusion = object ? object->get("fusion") : nullptr;
-  if (!kernels || !fusion || !irBytes || *irBytes < 0 || uint64_t(*irBytes) > rest.size())
+  if (!kernels || !fusion || !irBytes || *irBytes < 0 ||
+      uint64_t(*irBytes) > rest.size())
     return std::nullopt;
   CompileResult result;
   json::Path::Root root;

@@ -146,9 +146,9 @@ Value KernelEmitter::emitSource(const KernelLoops::Item &item, unsigned k,
   if (condition && inMemory != type)
     otherwise =
         arith::ExtUIOp::create(scope.builder, sourceLoc, inMemory, otherwise);
-  Value loaded =
-      loop::LoadOp::create(scope.builder, sourceLoc, argument,
-                           compressUnusedDims(map), used, condition, condition ? otherwise : Value());
+  Value loaded = loop::LoadOp::create(scope.builder, sourceLoc, argument,
+                                      compressUnusedDims(map), used, condition,
+                                      condition ? otherwise : Value());
   if (inMemory == type)
     return loaded;
   return arith::TruncIOp::create(scope.builder, sourceLoc, type, loaded);

@@ -13,10 +13,10 @@
 //   %z1 = graph.gather %z by #m2 where #g2
 //   %c = graph.map (%q = %p, %a = %x1, %b = %z1) { arith.negf, arith.select }
 //
-// Legality. A map computes each element from the elements of its operands at the
-// same coordinates, by a function without effects, so gathering before or after
-// it is the same. It must not use coordinates as numbers, which are others after
-// the gather. Where %p is false the function's value is not used.
+// Legality. A map computes each element from the elements of its operands at
+// the same coordinates, by a function without effects, so gathering before or
+// after it is the same. It must not use coordinates as numbers, which are
+// others after the gather. Where %p is false the function's value is not used.
 
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Graph/Transforms/Passes.h"
@@ -85,10 +85,10 @@ static Value buildIsPart(RewriterBase &rewriter, GatherOp gather, MapOp map) {
     auto type = RankedTensorType::get(
         cast<RankedTensorType>(source.getType()).getShape(),
         rewriter.getI1Type());
-    pieces.add(gather, k,
-               ConstantOp::create(rewriter, gather.getLoc(),
-                                  DenseElementsAttr::get(
-                                      type, isPart(source, map))));
+    pieces.add(
+        gather, k,
+        ConstantOp::create(rewriter, gather.getLoc(),
+                           DenseElementsAttr::get(type, isPart(source, map))));
   }
   return pieces.build(rewriter, gather, rewriter.getBoolAttr(false));
 }
@@ -136,8 +136,8 @@ static void gatherOperands(RewriterBase &rewriter, GatherOp gather, MapOp map) {
                                    value, elements.back())
         .getResult();
   };
-  auto result = MapOp::create(rewriter, map.getLoc(), gather.getType(),
-                              operands, body);
+  auto result =
+      MapOp::create(rewriter, map.getLoc(), gather.getType(), operands, body);
   rewriter.replaceOp(gather, result);
   rewriter.eraseOp(map);
 }

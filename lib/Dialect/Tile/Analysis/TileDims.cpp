@@ -194,8 +194,7 @@ SmallVector<unsigned> TileDims::getClassesOf(Tile tile) const {
   SmallVector<unsigned> numbers;
   RankedTensorType type = getType(tile);
   for (unsigned dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim)
-    numbers.push_back(
-        classOf.lookup_or({tile.getOpaqueValue(), dim}, noClass));
+    numbers.push_back(classOf.lookup_or({tile.getOpaqueValue(), dim}, noClass));
   return numbers;
 }
 

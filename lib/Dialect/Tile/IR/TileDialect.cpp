@@ -99,8 +99,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == "tile.descending") {
     if (!isa<scf::ForOp>(op) || !isa<UnitAttr>(attribute.getValue()))
-      return op->emitOpError(
-          "attribute tile.descending is a unit on scf.for");
+      return op->emitOpError("attribute tile.descending is a unit on scf.for");
     return success();
   }
   return op->emitOpError() << "has the unknown attribute " << name

@@ -119,13 +119,12 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
     return std::nullopt;
   }
   std::string error;
-  std::optional<ScheduleChoice> whole = chooseSchedule(
-      getScheduleFacts(kernel, alignment), target, {}, error);
-  int64_t most =
-      std::min<int64_t>(reduce.getExtent() / leastPart,
-                        mostBlocks * target.multiprocessors);
-  if (parts == 0 && (!whole || most < 2 ||
-                     whole->blocks >= 2 * target.multiprocessors)) {
+  std::optional<ScheduleChoice> whole =
+      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error);
+  int64_t most = std::min<int64_t>(reduce.getExtent() / leastPart,
+                                   mostBlocks * target.multiprocessors);
+  if (parts == 0 &&
+      (!whole || most < 2 || whole->blocks >= 2 * target.multiprocessors)) {
     if (!whole || most < 2)
       reason = "its reductions are short";
     else

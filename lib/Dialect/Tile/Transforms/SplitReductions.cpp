@@ -95,8 +95,7 @@ static Parts getParts(int64_t extent, int64_t parts) {
 }
 
 /// The operations outside of `reduce` that its body needs, in order.
-FailureOr<SmallVector<Operation *>>
-Splitter::getSlice(loop::ReduceOp reduce) {
+FailureOr<SmallVector<Operation *>> Splitter::getSlice(loop::ReduceOp reduce) {
   DenseSet<Operation *> slice;
   SmallVector<Operation *> worklist = {reduce};
   while (!worklist.empty()) {
@@ -139,7 +138,8 @@ static bool isAlongMemory(loop::ReduceOp reduce) {
 
 /// Neighbours in the buffers are what neighbouring threads write.
 Partials Splitter::addPartials(loop::ReduceOp reduce, const Parts &parts) {
-  Partials partials{unsigned(numBuffers + split.temporaries.size()), {},
+  Partials partials{unsigned(numBuffers + split.temporaries.size()),
+                    {},
                     !isAlongMemory(reduce)};
   SmallVector<int64_t> shape;
   for (loop::ForOp axis : getAxisLoops(*rest))
@@ -164,8 +164,7 @@ SplitKernel &Splitter::addKernel(StringRef suffix,
   split.kernels.push_back({kernel, {}, suffix.str() + number});
   builder.setInsertionPointToEnd(kernel.getBody());
   for (loop::ForOp axis : getAxisLoops(*rest)) {
-    auto loop =
-        loop::ForOp::create(builder, axis.getLoc(), axis.getExtent());
+    auto loop = loop::ForOp::create(builder, axis.getLoc(), axis.getExtent());
     axes.push_back(loop.getInductionVar());
     builder.setInsertionPointToEnd(loop.getBody());
   }
@@ -228,10 +227,9 @@ LogicalResult Splitter::redirect(loop::LoadOp load, SplitKernel &kernel,
     viewStrides.push_back(stride);
     exprs.push_back(expr);
   }
-  operand.view =
-      MemRefType::get(shape, type.getElementType(),
-                      StridedLayoutAttr::get(context, /*offset=*/0,
-                                             viewStrides));
+  operand.view = MemRefType::get(
+      shape, type.getElementType(),
+      StridedLayoutAttr::get(context, /*offset=*/0, viewStrides));
   // Row-major views have no layout attribute.
   if (auto plain = MemRefType::get(shape, type.getElementType());
       plain.getStridesAndOffset().first == viewStrides)
@@ -268,12 +266,10 @@ void Splitter::storeResults(SplitKernel &kernel, ValueRange values,
   SmallVector<Value> indices(axes);
   if (part)
     indices.push_back(part);
-  AffineMap map =
-      getPartialMap(axes.size(), partials.partFirst, expr, context);
-  for (auto [number, value, type] :
-       llvm::enumerate(values, partials.types)) {
-    Value buffer = addArgument(
-        kernel, {unsigned(partials.first + number), {}}, type);
+  AffineMap map = getPartialMap(axes.size(), partials.partFirst, expr, context);
+  for (auto [number, value, type] : llvm::enumerate(values, partials.types)) {
+    Value buffer =
+        addArgument(kernel, {unsigned(partials.first + number), {}}, type);
     loop::StoreOp::create(builder, kernel.kernel->getLoc(), value, buffer, map,
                           indices);
   }
@@ -315,17 +311,15 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   copy.walk([&](loop::LoadOp load) { loads.push_back(load); });
   storeResults(kernel, copy.getResults(), partials, axes, part, parts.count);
   for (loop::LoadOp load : loads)
-    if (failed(
-            redirect(load, kernel, copy.getInductionVar(), part, parts)))
+    if (failed(redirect(load, kernel, copy.getInductionVar(), part, parts)))
       return failure();
   return success();
 }
 
 /// A reduction over the parts in `buffers`.
 SmallVector<Value> Splitter::loadTotals(loop::ReduceOp reduce,
-                                        ArrayRef<Value> buffers,
-                                        bool partFirst, ArrayRef<Value> axes,
-                                        int64_t count) {
+                                        ArrayRef<Value> buffers, bool partFirst,
+                                        ArrayRef<Value> axes, int64_t count) {
   Location loc = reduce.getLoc();
   MLIRContext *context = builder.getContext();
   auto total = loop::ReduceOp::create(builder, loc, reduce.getMonoids(), count,
@@ -334,12 +328,10 @@ SmallVector<Value> Splitter::loadTotals(loop::ReduceOp reduce,
   builder.setInsertionPointToEnd(total.getBody());
   SmallVector<Value> indices(axes), values;
   indices.push_back(total.getInductionVar());
-  AffineMap map =
-      getPartialMap(axes.size(), partFirst,
-                    getAffineDimExpr(axes.size(), context), context);
+  AffineMap map = getPartialMap(
+      axes.size(), partFirst, getAffineDimExpr(axes.size(), context), context);
   for (Value buffer : buffers)
-    values.push_back(
-        loop::LoadOp::create(builder, loc, buffer, map, indices));
+    values.push_back(loop::LoadOp::create(builder, loc, buffer, map, indices));
   loop::YieldOp::create(builder, loc, values);
   return llvm::to_vector_of<Value>(total.getResults());
 }
@@ -364,34 +356,31 @@ void Splitter::useTotals(loop::ReduceOp reduce, const Parts &parts,
       buffers.push_back(
           getRestArgument({unsigned(partials.first + number), {}}, type));
     builder.setInsertionPoint(reduce);
-    totals = loadTotals(reduce, buffers, partials.partFirst, axes,
-                        parts.getTotal());
+    totals =
+        loadTotals(reduce, buffers, partials.partFirst, axes, parts.getTotal());
   } else {
     SmallVector<Value> totalAxes;
     SplitKernel &kernel = addKernel("_total", totalAxes);
     for (auto [number, type] : llvm::enumerate(partials.types))
-      buffers.push_back(addArgument(
-          kernel, {unsigned(partials.first + number), {}}, type));
-    SmallVector<Value> values = loadTotals(
-        reduce, buffers, partials.partFirst, totalAxes, parts.getTotal());
-    AffineMap map = AffineMap::getMultiDimIdentityMap(axes.size(),
-                                                      builder.getContext());
+      buffers.push_back(
+          addArgument(kernel, {unsigned(partials.first + number), {}}, type));
+    SmallVector<Value> values = loadTotals(reduce, buffers, partials.partFirst,
+                                           totalAxes, parts.getTotal());
+    AffineMap map =
+        AffineMap::getMultiDimIdentityMap(axes.size(), builder.getContext());
     for (Value value : values) {
       SmallVector<int64_t> shape;
       for (loop::ForOp axis : getAxisLoops(*rest))
         shape.push_back(axis.getExtent());
       auto type = MemRefType::get(shape, value.getType());
-      SplitOperand operand{unsigned(numBuffers + split.temporaries.size()),
-                           {}};
+      SplitOperand operand{unsigned(numBuffers + split.temporaries.size()), {}};
       split.temporaries.push_back(type);
       builder.setInsertionPointAfterValue(values.front());
       loop::StoreOp::create(builder, reduce.getLoc(), value,
-                            addArgument(kernel, operand, type), map,
-                            totalAxes);
+                            addArgument(kernel, operand, type), map, totalAxes);
       builder.setInsertionPoint(reduce);
-      totals.push_back(loop::LoadOp::create(builder, reduce.getLoc(),
-                                            getRestArgument(operand, type),
-                                            map, axes));
+      totals.push_back(loop::LoadOp::create(
+          builder, reduce.getLoc(), getRestArgument(operand, type), map, axes));
     }
   }
   reduce.replaceAllUsesWith(totals);
