@@ -563,8 +563,8 @@ LogicalResult Interpreter::run(Operation *op) {
       .Case([&](loop::LoadOp load) {
         if (Value condition = load.getCondition())
           if (numbers.find(condition)->second.front().integer == 0) {
-            numbers[load.getResult()] =
-                numbers.find(load.getOtherwise())->second;
+            Numbers otherwise = numbers.find(load.getOtherwise())->second;
+            numbers[load.getResult()] = std::move(otherwise);
             return success();
           }
         Number element;

@@ -129,5 +129,4 @@ def test_every_curated_python_form_is_supported():
 
 
 def test_operators_with_effects_are_named():
-    with pytest.raises(Error, match="linalg_inv_ex"):
-        import_program(lambda x: torch.linalg.inv(x), (torch.randn(4, 4),))
+    assert "linalg_inv_ex" in message(lambda x: torch.linalg.inv(x), torch.randn(4, 4))

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From a functional ATen graph to a function that runs it."""
 
-import copy
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -41,8 +40,7 @@ def compile_graph(
 
 
 def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
-    """The graph, whose sizes are all known, as a function of its inputs."""
-    module = copy.copy(module)
+    """The graph, whose sizes are all known, as a function of its inputs. Changes it."""
     support = Support(module.graph)
     if not options.fallback:
         support.raise_problems()

@@ -173,6 +173,8 @@ class _Importer:
                 binding = Binding(names[user_inputs], user_inputs)
                 tensor = self.inputs[user_inputs]
                 user_inputs += 1
+            elif spec.kind is InputKind.TOKEN:
+                continue  # it orders operators with effects, which are reported themselves
             else:
                 if not nodes[spec.arg.name].users and spec.target not in written:
                     continue

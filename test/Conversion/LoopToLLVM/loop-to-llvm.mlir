@@ -120,7 +120,7 @@ loop.kernel @functions(%x: memref<8xbf16>, %y: memref<8xbf16>) {
 
 // A conditional load is a branch: the address may be anywhere.
 // CHECK-LABEL: llvm.func private @conditional.body
-// CHECK:         llvm.cond_br
+// CHECK:         llvm.icmp "sge"
 // CHECK:         llvm.cond_br %{{.*}}, ^[[THEN:.*]], ^[[ELSE:.*]]
 // CHECK:       ^[[THEN]]:
 // CHECK:         %[[A:.*]] = llvm.load

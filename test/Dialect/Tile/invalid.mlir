@@ -142,6 +142,12 @@ module attributes {tile.target = 1 : i64} {}
 
 // -----
 
+// tile.descending is for loops.
+// expected-error @below {{attribute tile.descending is a unit on scf.for}}
+"test.op"() {tile.descending} : () -> ()
+
+// -----
+
 // tile.launch is for functions.
 // expected-error @below {{attribute tile.launch is a #tile.launch on a function}}
 "test.op"() {tile.launch = 2 : i64} : () -> ()

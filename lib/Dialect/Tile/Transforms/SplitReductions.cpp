@@ -75,6 +75,8 @@ private:
   SmallVector<SplitOperand> restOperands;
   unsigned numBuffers;
   unsigned numSplit = 0;
+  /// Reductions over parts.
+  DenseSet<Operation *> totals;
   Split split;
 };
 
@@ -324,6 +326,7 @@ SmallVector<Value> Splitter::loadTotals(loop::ReduceOp reduce,
   MLIRContext *context = builder.getContext();
   auto total = loop::ReduceOp::create(builder, loc, reduce.getMonoids(), count,
                                       reduce.getResultTypes());
+  totals.insert(total);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(total.getBody());
   SmallVector<Value> indices(axes), values;
@@ -350,13 +353,13 @@ void Splitter::useTotals(loop::ReduceOp reduce, const Parts &parts,
     restOperands.push_back(operand);
     return rest->getBody()->addArgument(type, reduce.getLoc());
   };
-  SmallVector<Value> totals, buffers;
+  SmallVector<Value> results, buffers;
   if (llvm::none_of(*getAxisBody(), isOtherLoop)) {
     for (auto [number, type] : llvm::enumerate(partials.types))
       buffers.push_back(
           getRestArgument({unsigned(partials.first + number), {}}, type));
     builder.setInsertionPoint(reduce);
-    totals =
+    results =
         loadTotals(reduce, buffers, partials.partFirst, axes, parts.getTotal());
   } else {
     SmallVector<Value> totalAxes;
@@ -379,11 +382,11 @@ void Splitter::useTotals(loop::ReduceOp reduce, const Parts &parts,
       loop::StoreOp::create(builder, reduce.getLoc(), value,
                             addArgument(kernel, operand, type), map, totalAxes);
       builder.setInsertionPoint(reduce);
-      totals.push_back(loop::LoadOp::create(
+      results.push_back(loop::LoadOp::create(
           builder, reduce.getLoc(), getRestArgument(operand, type), map, axes));
     }
   }
-  reduce.replaceAllUsesWith(totals);
+  reduce.replaceAllUsesWith(results);
   reduce.erase();
 }
 
@@ -421,7 +424,7 @@ LogicalResult Splitter::splitOne(loop::ReduceOp reduce, int64_t count) {
 FailureOr<Split> Splitter::run(int64_t parts, int64_t leastPart) {
   auto findLong = [&]() -> loop::ReduceOp {
     for (auto reduce : getAxisBody()->getOps<loop::ReduceOp>())
-      if (reduce.getExtent() / leastPart >= parts)
+      if (reduce.getExtent() / leastPart >= parts && !totals.contains(reduce))
         return reduce;
     return {};
   };

@@ -60,8 +60,10 @@ std::optional<LongRow> tile::findLongRow(KernelOp kernel, int64_t budget) {
   std::optional<LongRow> longRow;
   int64_t bytes = 0;
   for (const StagedRow &row : findRows(kernel)) {
+    if (row.reads.size() < 2 || row.shape.empty())
+      continue;
     int64_t rowBytes = row.getBufferType().getSizeInBytes();
-    if (row.reads.size() < 2 || rowBytes <= budget)
+    if (rowBytes <= budget)
       continue;
     LongRow candidate;
     for (const StagedRow::Read &read : row.reads) {

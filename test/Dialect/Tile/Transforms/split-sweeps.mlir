@@ -70,3 +70,16 @@ tile.kernel @fits(%x: memref<8x8192xf32>, %y: memref<8x8192xf32>) axes(%i = 8 st
     tile.store %b, %y[%i, %k] : tensor<1x4096xf32>, memref<8x8192xf32>
   }
 }
+
+// -----
+
+// Scalars of memory are no rows.
+// CHECK-LABEL: tile.kernel @scalar
+// REMARK: [Missed] SplitSweeps | Category:deplo-split-sweeps | Function=scalar | Remark="no row that is read again is too long for shared memory"
+tile.kernel @scalar(%x: memref<f32>, %y: memref<8xf32>) axes(%i = 8 step 8 grid) warps(1) {
+  %a = tile.load %x[] : memref<f32> -> tensor<f32>
+  %b = tile.load %x[] : memref<f32> -> tensor<f32>
+  %c = arith.addf %a, %b : tensor<f32>
+  %d = tile.broadcast %c dims [] : tensor<f32> -> tensor<8xf32>
+  tile.store %d, %y[%i] : tensor<8xf32>, memref<8xf32>
+}
