@@ -50,6 +50,7 @@ void buildLoopPipeline(OpPassManager &manager,
   kernel.addPass(loop::createFuseReductionsPass());
   kernel.addPass(loop::createFuseLoopsPass());
   addCleanup(kernel);
+  manager.addPass(loop::createVerifySizesPass());
 }
 
 void buildTilePipeline(OpPassManager &manager,

@@ -22,7 +22,7 @@ public:
       : kernels(std::move(kernels)) {}
 
   Status launch(size_t kernel, void *const *args, size_t count,
-                Stream) override {
+                Stream, uint32_t) override {
     const std::string &name = kernels[kernel].name;
     if (name == "broken" || count != 2)
       return Status::failure("kernel 'broken' cannot run");

@@ -64,9 +64,10 @@ public:
 
   /// Enqueues kernel number `kernel` of the manifest on `stream`, or runs it
   /// at once on a synchronous device. `args` holds the `count` pointers that
-  /// are the kernel's arguments; it is read before the call returns.
+  /// are the kernel's arguments; it is read before the call returns. With
+  /// `blocks`, the grid has so many in place of what the manifest says.
   virtual Status launch(size_t kernel, void *const *args, size_t count,
-                        Stream stream) = 0;
+                        Stream stream, uint32_t blocks = 0) = 0;
 
   virtual KernelAttributes attributes(size_t kernel) const;
 };

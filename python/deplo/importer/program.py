@@ -19,6 +19,7 @@ from deplo.errors import Error
 from .builder import GraphBuilder, Value
 from .locations import location_of
 from .lowering import Lowering
+from .sizes import Size, SizeBinder, align_shapes
 from .trace import export, input_names, reachable_modules
 
 _MUTATIONS = {
@@ -75,6 +76,7 @@ class ImportedProgram:
     bindings: one for each argument of the function, in order.
     outputs: how to rebuild the return value.
     exported: the program as `torch.export` gives it.
+    sizes: that each call gives.
     """
 
     text: str
@@ -82,6 +84,7 @@ class ImportedProgram:
     bindings: list[Binding]
     outputs: Outputs
     exported: ExportedProgram
+    sizes: list[Size]
 
 
 def import_program(
@@ -90,12 +93,15 @@ def import_program(
     *,
     names: Sequence[str] | None = None,
     modules: dict[str, nn.Module] | None = None,
+    dynamic_shapes: Sequence[Any] | dict[str, Any] | None = None,
 ) -> ImportedProgram:
     """Imports `function` as traced on `inputs` (their shapes and dtypes, not values).
 
     Args:
         names: of the inputs; default, the function's parameter names.
         modules: whose parameters the function uses; default, those it reaches.
+        dynamic_shapes: sizes that calls may change, as `torch.export` takes them: for
+            each input, or by the names of inputs, for example {"x": {0: Dim("rows")}}.
 
     Raises:
         Error: everything that can't be imported, in one paragraph.
@@ -110,9 +116,12 @@ def import_program(
     # ModuleDict refuses empty names and dots.
     keyed = {f"m{i}": module for i, module in enumerate(modules.values())}
     prefixes = {f"root.m{i}": name for i, name in enumerate(modules)}
-    program = export(function, inputs, keyed)
-    importer = _Importer(program, keyed, prefixes, inputs)
-    return importer.run(list(names or input_names(function, len(inputs))))
+    names = list(names or input_names(function, len(inputs)))
+    if dynamic_shapes is not None:
+        dynamic_shapes = align_shapes(dynamic_shapes, names, len(inputs))
+    program = export(function, inputs, keyed, dynamic_shapes)
+    importer = _Importer(program, keyed, prefixes, inputs, dynamic_shapes)
+    return importer.run(names)
 
 
 class _Importer:
@@ -122,8 +131,14 @@ class _Importer:
         modules: dict[str, nn.Module],
         prefixes: dict[str, str],
         inputs: Sequence[torch.Tensor],
+        dynamic_shapes: Sequence[Any] | None,
     ) -> None:
         self.program = program
+        self.sizes: list[Size] = []
+        if dynamic_shapes is not None:
+            binder = SizeBinder(program, dynamic_shapes)
+            binder.run()
+            self.sizes = binder.sizes
         self.root = nn.ModuleDict({"root": nn.ModuleDict(modules)})
         self.prefixes = prefixes
         self.inputs = inputs
@@ -155,8 +170,8 @@ class _Importer:
         if not results:
             raise Error("the function computes nothing from its inputs: return a new tensor")
         fx_text = self._fx_text()
-        text = self.builder.text(results)
-        return ImportedProgram(text, fx_text, self.bindings, outputs, self.program)
+        text = self.builder.text(results, self.sizes)
+        return ImportedProgram(text, fx_text, self.bindings, outputs, self.program, self.sizes)
 
     def _fx_text(self) -> str:
         """The program as Python, under the source's names and with the source's lines."""
@@ -197,6 +212,8 @@ class _Importer:
         if binding.position is None and tensor.dim() == 0 and tensor.device not in devices:
             self.lowering.values[node] = self.builder.constant(tensor.item(), dtype)
             return
+        if self.sizes and binding.position is not None:
+            tensor = node.meta["val"]  # of the sizes that stand for those of calls
         value = Value(self._ssa_name(binding.name), tuple(tensor.shape), dtype)
         strides = None if tensor.is_contiguous() else tensor.stride()
         self.builder.argument(value, binding.name, strides)

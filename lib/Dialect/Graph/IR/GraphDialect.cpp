@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "deplo/Dialect/Graph/IR/Graph.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Bytecode/BytecodeImplementation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -114,6 +115,14 @@ LogicalResult GraphDialect::verifyRegionResultAttribute(
                              << attribute.getName().getValue() << "'";
   return verifyUnsigned(op, function.getResultTypes()[resultIndex], attribute,
                         "result " + Twine(resultIndex));
+}
+
+LogicalResult GraphDialect::verifyOperationAttribute(Operation *op,
+                                                     NamedAttribute attribute) {
+  if (attribute.getName() != deplo::SymbolicSizes::attributeName)
+    return op->emitOpError()
+           << "has unknown attribute '" << attribute.getName() << "'";
+  return deplo::SymbolicSizes::verify(op, attribute.getValue());
 }
 
 LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op,
