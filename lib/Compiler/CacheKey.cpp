@@ -123,10 +123,9 @@ std::string getCacheKey(ModuleOp module, const CompileOptions &options) {
   if (options.device == "host") {
     add(getHostTarget());
   } else {
-    for (StringRef file :
-         {"bin/ptxas", "bin/nvdisasm", "nvvm/libdevice/libdevice.10.bc"})
-      add(describeFile(findInToolkit(file).value_or("")));
-    add(describeFile(findTool("ptxas").value_or("")));
+    for (StringRef tool : {"ptxas", "nvdisasm"})
+      add(describeFile(findTool(tool).value_or("")));
+    add(describeFile(findLibdevice().value_or("")));
   }
   module->print(stream, OpPrintingFlags().enableDebugInfo(false));
   return llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(text)),

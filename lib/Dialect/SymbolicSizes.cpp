@@ -12,12 +12,15 @@ using namespace mlir;
 
 namespace deplo {
 
-LogicalResult SymbolicSizes::verify(Operation *module, Attribute attribute) {
+LogicalResult SymbolicSizes::verify(Operation *module) {
+  Attribute attribute = module->getAttr(attributeName);
+  if (!attribute)
+    return success();
   auto fail = [&](const Twine &what) {
     return module->emitOpError() << "'" << attributeName << "' " << what;
   };
   auto sizes = dyn_cast<DictionaryAttr>(attribute);
-  if (!isa<ModuleOp>(module) || !sizes)
+  if (!sizes)
     return fail("must be a dictionary of the sizes of a module");
   for (NamedAttribute size : sizes) {
     auto numbers = dyn_cast<DenseI64ArrayAttr>(size.getValue());
@@ -52,7 +55,9 @@ SymbolicSizes SymbolicSizes::get(Operation *op) {
   if (!sizes)
     return result;
   for (NamedAttribute size : sizes) {
-    auto numbers = cast<DenseI64ArrayAttr>(size.getValue());
+    auto numbers = dyn_cast<DenseI64ArrayAttr>(size.getValue());
+    if (!numbers || numbers.size() != 3 || numbers[0] < 2)
+      return {};
     result.sizes.push_back(
         {size.getName().str(), numbers[0], numbers[1], numbers[2]});
   }

@@ -26,6 +26,13 @@ static void addCleanup(OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
+void buildLinalgPipeline(OpPassManager &manager,
+                         const CompilePipelineOptions &options) {
+  OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(createLinalgToGraphPass());
+  addCleanup(function);
+}
+
 void buildGraphPipeline(OpPassManager &manager,
                         const CompilePipelineOptions &options) {
   tile::AttachTargetPassOptions target;
@@ -46,10 +53,14 @@ void buildLoopPipeline(OpPassManager &manager,
   addCleanup(manager);
   manager.addPass(loop::createCollapseLoopsPass());
   addCleanup(manager);
+  manager.addPass(loop::createMergeEqualKernelsPass());
   OpPassManager &kernel = manager.nest<loop::KernelOp>();
   kernel.addPass(loop::createFuseReductionsPass());
   kernel.addPass(loop::createFuseLoopsPass());
   addCleanup(kernel);
+  tile::SplitReducePassOptions split;
+  split.alignment = options.alignment;
+  manager.addPass(tile::createSplitReducePass(split));
   manager.addPass(loop::createVerifySizesPass());
 }
 
@@ -106,6 +117,7 @@ void buildLLVMPipeline(OpPassManager &manager,
 
 void buildCompilePipeline(OpPassManager &manager,
                           const CompilePipelineOptions &options) {
+  buildLinalgPipeline(manager, options);
   buildGraphPipeline(manager, options);
   buildLoopPipeline(manager, options);
   buildTilePipeline(manager, options);
@@ -118,6 +130,8 @@ void registerPipelines() {
   auto add = [](StringRef name, StringRef description, auto build) {
     PassPipelineRegistration<CompilePipelineOptions>(name, description, build);
   };
+  add("deplo-linalg-pipeline",
+      "linalg on tensors to graph, from other compilers", buildLinalgPipeline);
   add("deplo-graph-pipeline",
       "graph to tensor: named operators to fused primitives",
       buildGraphPipeline);
@@ -129,7 +143,7 @@ void registerPipelines() {
       buildKernelPipeline);
   add("deplo-llvm-pipeline", "kernel to the LLVM and NVVM dialects",
       buildLLVMPipeline);
-  add("deplo-compile", "graph to PTX: all stages in order",
+  add("deplo-compile", "linalg or graph to PTX: all stages in order",
       buildCompilePipeline);
 }
 
@@ -137,14 +151,17 @@ std::string getStepName(StringRef passFlag) {
   // The number of a scheduling step is part of its name, whether or not those
   // between have been written.
   static const std::pair<StringLiteral, StringLiteral> steps[] = {
+      {"deplo-linalg-to-graph", "g:linalg_to_graph"},
       {"deplo-decompose", "g:decompose"},
       {"deplo-fuse-vertical", "g:fuse_vertical"},
       {"deplo-fuse-horizontal", "g:fuse_horizontal"},
       {"deplo-graph-to-loop", "l:graph_to_loop"},
       {"deplo-collapse-loops", "l:collapse_loops"},
+      {"deplo-merge-equal-kernels", "l:merge_equal_kernels"},
       {"deplo-fuse-reductions", "l:fuse_reductions"},
       {"deplo-fuse-loops", "l:fuse_loops"},
       {"deplo-attach-target", "g:attach_target"},
+      {"deplo-split-reduce", "l:split_reduce"},
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},

@@ -15,7 +15,7 @@ Result<std::unique_ptr<Executable>> Executable::load(std::string_view bytes,
     return package.status();
   Manifest &manifest = package->manifest;
   const std::string &deviceName = device.info().name;
-  if (manifest.device != deviceKind(deviceName))
+  if (!device.runsPackagesFor(manifest.device))
     return Status::failure("the package is made for device '" +
                            manifest.device + "' and cannot be loaded on '" +
                            deviceName + "'; compile it for that device");
@@ -48,10 +48,15 @@ Executable::Executable(Device &device, Manifest manifest,
 
   const size_t firstSlotOf[] = {0, header.inputs.size(), bufferCount(),
                                 bufferCount() + header.temps.size()};
+  std::vector<bool> isWritten(firstSlotOf[3] + header.sizes.size(), false);
   for (const LaunchInfo &launch : header.launches) {
     launches.push_back({launch.kernel, slots.size(), launch.args.size()});
-    for (const LaunchArgument &arg : launch.args)
+    for (const LaunchArgument &arg : launch.args) {
       slots.push_back(uint32_t(firstSlotOf[size_t(arg.kind)] + arg.index));
+      extents.push_back(extentOf(arg, isWritten[slots.back()]));
+    }
+    for (size_t i = launches.back().firstSlot; i < slots.size(); ++i)
+      isWritten[slots[i]] = true;
   }
   if (!header.temps.empty())
     arenas =
@@ -61,6 +66,54 @@ Executable::Executable(Device &device, Manifest manifest,
 Executable::~Executable() {
   if (arenas)
     arenas->close();
+}
+
+/// Outputs and temporaries have no values before a launch had them.
+ArgumentExtent Executable::extentOf(const LaunchArgument &arg,
+                                    bool isWritten) const {
+  ArgumentExtent extent;
+  if (arg.kind == LaunchArgument::Kind::Size) {
+    extent.isMemory = false;
+    return extent;
+  }
+  if (arg.kind == LaunchArgument::Kind::Temp) {
+    extent.name = "a temporary";
+    extent.bytes = header.temps[arg.index].bytes;
+    extent.isInitialized = isWritten;
+    return extent;
+  }
+  bool isInput = arg.kind == LaunchArgument::Kind::Input;
+  const TensorInfo &tensor =
+      isInput ? header.inputs[arg.index] : header.outputs[arg.index];
+  extent.name = !tensor.name.empty() ? std::string_view(tensor.name)
+                : isInput            ? "an input"
+                                     : "an output";
+  extent.bytes = uint64_t(tensorBytes(tensor).value_or(0));
+  extent.isWritable = !isInput;
+  extent.isInitialized = isInput || isWritten;
+  return extent;
+}
+
+uint64_t Executable::bytesOf(const TensorInfo &tensor,
+                             const int64_t *sizes) const {
+  TensorInfo sized = tensor;
+  for (int64_t &extent : sized.shape)
+    extent = evaluateNumber(extent, header.sizes, sizes);
+  for (int64_t &stride : sized.strides)
+    stride = evaluateNumber(stride, header.sizes, sizes);
+  return uint64_t(tensorBytes(sized).value_or(0));
+}
+
+std::vector<ArgumentExtent>
+Executable::extentsOf(const Launch &launch, const int64_t *sizes) const {
+  std::vector<ArgumentExtent> result;
+  for (size_t i = launch.firstSlot; i < launch.firstSlot + launch.slotCount;
+       ++i) {
+    result.push_back(extents[i]);
+    if (slots[i] < bufferCount())
+      result.back().bytes = bytesOf(buffer(slots[i]), sizes);
+  }
+  return result;
 }
 
 const TensorInfo &Executable::buffer(size_t index) const {
@@ -176,13 +229,21 @@ Status Executable::launchAll(void *const *buffers, void *const *temps,
         continue; // nothing to do
       blocks = *needed;
     }
-    Status status =
-        kernels->launch(launch.kernel, args, launch.slotCount, stream, blocks);
+    std::vector<ArgumentExtent> own;
+    const ArgumentExtent *within = extents.data() + launch.firstSlot;
+    if (!header.sizes.empty() && kernels->looksAtExtents()) {
+      own = extentsOf(launch, sizes);
+      within = own.data();
+    }
+    Status status = kernels->launchWithin(launch.kernel, args, within,
+                                          launch.slotCount, stream, blocks);
     if (!status.ok())
       return status;
   }
   return Status::success();
 }
+
+std::string Executable::counters() const { return kernels->counters(); }
 
 std::string Executable::info() const {
   std::string text = "{\"device\":\"" + target.info().name +

@@ -8,7 +8,7 @@ Pointers and streams are plain integers; no PyTorch in here.
 import ctypes
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ def _open_device(name: str) -> int:
 
 
 def device_info(name: str) -> dict[str, Any]:
-    """What device "cuda", "cuda:1" or "host" is.
+    """What device "cuda", "cuda:1", "host" or "emu" is.
 
     Raises:
         Error: there is no such device.
@@ -121,7 +121,7 @@ class Executable:
     """
 
     def __init__(self, package: bytes, device: str) -> None:
-        """Loads `package` on "cuda", "cuda:1" or "host".
+        """Loads `package` on "cuda", "cuda:1", "host" or "emu".
 
         Raises:
             Error: no such device, or the package is damaged or of another kind.
@@ -142,6 +142,16 @@ class Executable:
         self._array = ctypes.c_void_p * self._count
         self._run = self._library.deploExecutableRun
         self._run_sized = self._library.deploExecutableRunSized
+
+    def launcher(self) -> Callable[[tuple[int, ...], int], None]:
+        """`run` for callers that know the number of pointers to be right."""
+        handle, array, count, run = self._handle, self._array, self._count, self._run
+
+        def launch(pointers: tuple[int, ...], stream: int, owner: object = self) -> None:
+            if run(handle, array(*pointers), count, stream):
+                raise _last_error()
+
+        return launch
 
     def run(self, pointers: Sequence[int], stream: int = 0, sizes: Sequence[int] = ()) -> None:
         """Enqueues one execution on addresses of all inputs, then all outputs.

@@ -36,27 +36,28 @@ def test_unsupported_operator_has_name_line_count_and_nearest_form():
 
 
 def test_all_problems_are_reported_at_once():
-    text = message(lambda x: torch.sort(x)[0] + torch.floor(x) + (x @ x.t()).sum() + x.max(0)[1])
-    for part in ("4 things", "aten.sort", "aten.floor", "aten.mm", "its indices are used"):
+    text = message(lambda x: torch.sort(x)[0] + torch.lgamma(x) + (x @ x.t()).sum())
+    for part in ("3 things", "aten.sort", "aten.lgamma", "aten.mm"):
         assert part in text
 
 
 def test_consequences_of_a_problem_are_not_reported():
-    text = message(lambda x: (torch.floor(x) + 1).sum() * 2)
-    assert "one thing" in text and "aten.floor" in text
+    text = message(lambda x: (torch.lgamma(x) + 1).sum() * 2)
+    assert "one thing" in text and "aten.lgamma" in text
 
 
-def test_comparison_names_the_supported_way():
-    assert "torch.clamp or torch.relu" in message(lambda x: torch.where(x > 0, x, -x))
+def test_dropout_of_integers_raises_as_pytorch_does():
+    """Edge case 82."""
+    text = message(lambda x: F.dropout(x, 0.5), torch.ones(3, dtype=torch.int64))
+    assert "dropout" in text or "can't be cast" in text
 
 
-def test_dropout_in_training():
-    text = message(nn.Dropout(0.5))
-    assert "call .eval()" in text
-    assert import_program(nn.Sequential(nn.Dropout(0.5), nn.ReLU()).eval(), (X,))
+def test_dropout_in_evaluation_is_nothing():
+    program = import_program(nn.Sequential(nn.Dropout(0.5), nn.ReLU()).eval(), (X,))
+    assert "map" not in program.text
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int64", "int32", "bool", "complex64"])
+@pytest.mark.parametrize("dtype", ["float64", "int16", "complex64"])
 def test_unsupported_input_dtype(dtype):
     text = message(lambda data: data + data, torch.ones(3, dtype=getattr(torch, dtype)))
     assert f"input 'data' has dtype {dtype}: supported are f32, f16, bf16" in text
@@ -73,11 +74,6 @@ def test_unsupported_dtype_of_a_parameter():
     assert "tensor 'norm.weight' has dtype float64" in message(lambda x: norm(x.double()))
 
 
-def test_input_changed_in_place():
-    text = message(lambda data: data.add_(1))
-    assert "input 'data' changed in place: clone it first" in text
-
-
 def test_in_place_on_a_new_tensor_is_fine():
     def function(x):
         y = x + 1
@@ -85,15 +81,6 @@ def test_in_place_on_a_new_tensor_is_fine():
         return y
 
     assert "graph.mul" in import_program(function, (X,)).text
-
-
-def test_buffer_changed_in_place():
-    assert "buffer 'running_mean' changed in place" in message(nn.BatchNorm1d(3))
-
-
-def test_rounding_division():
-    text = message(lambda x: torch.div(x, 2, rounding_mode="floor"))
-    assert "rounding_mode='floor'; write x / y without rounding" in text
 
 
 def test_function_that_raises():
@@ -127,19 +114,15 @@ def test_nearest_form_falls_back_to_similar_names():
 
 
 def test_curated_forms_are_for_operators_that_have_no_handler():
-    """An entry for a supported operator would be stale (max, min: their other forms)."""
-    handled = {python_name(target).split(".")[1] for target in HANDLERS}
-    assert handled & set(NEAREST) <= {"max", "min"}
+    """An entry for a supported operator would be stale."""
+    assert not {python_name(target).split(".")[1] for target in HANDLERS} & set(NEAREST)
 
 
 def test_every_curated_python_form_is_supported():
     forms = {
-        lambda x: torch.clamp(x, min=0) + 0.1 * torch.clamp(x, max=0),
-        lambda x: torch.log(1 + x),
-        lambda x: torch.exp(x) - 1,
-        lambda x: (torch.exp(x) + torch.exp(-x)) / 2,
+        lambda x: torch.rand(2, 3, device=x.device) + F.dropout(x),
+        lambda x: torch.remainder(x, 2),
         lambda x: (x.unsqueeze(-1) * torch.ones(3, 4)).sum(-2),
-        lambda x: F.silu(x) + F.gelu(x),
     }
     for form in forms:
         assert import_program(form, (X,)).text

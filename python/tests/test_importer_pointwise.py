@@ -55,7 +55,8 @@ def test_binary_broadcasts(op):
 
 def steps(function, *inputs):
     """Operation names and the values of constants, in order."""
-    words = [line.split(" = graph.")[1].split(" ") for line in operations(function, *inputs)]
+    lines = [line for line in operations(function, *inputs) if " = graph." in line]
+    words = [line.split(" = graph.")[1].split(" ") for line in lines]
     return [word[1][6:-1] if word[0] == "constant" else word[0] for word in words]
 
 
@@ -78,7 +79,7 @@ def steps(function, *inputs):
         (lambda x: x**1.5, ["1.5", "pow"]),
         (lambda x: x**0, ["1.0", "expand"]),
         (lambda x: 2**x, ["2.0", "pow"]),
-        (lambda x: torch.exp2(x), ["2.0", "pow"]),
+        (lambda x: torch.exp2(x), ["map"]),
         (lambda x: torch.clamp(x, -1, 2), ["-1.0", "maximum", "2.0", "minimum"]),
         (lambda x: torch.clamp(x, max=2), ["2.0", "minimum"]),
         (lambda x: x.clamp_min(0.5), ["0.5", "maximum"]),
@@ -92,7 +93,7 @@ def steps(function, *inputs):
             lambda x: F.hardswish(x),
             ["3.0", "add", "0.0", "maximum", "6.0", "minimum", "mul", "div"],
         ),
-        (lambda x: torch.tan(x), ["sin", "cos", "div"]),
+        (lambda x: torch.tan(x), ["map"]),
         (lambda x: torch.full((3,), 2.0) + x, ["2.0", "expand", "add"]),
         (lambda x: torch.zeros_like(x) * x, ["0.0", "expand", "mul"]),
         (lambda x: x.clone().contiguous().detach() + x, ["add"]),

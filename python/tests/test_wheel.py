@@ -34,6 +34,7 @@ _COMMAND_LINE = ("click", "rich", "markdown_it", "mdurl", "pygments")
 def run(*command, **options):
     keep = ("HOME", "PATH", "LANG", "CUDA_HOME", "CUDA_PATH", "TMPDIR")
     environment = {name: os.environ[name] for name in keep if name in os.environ}
+    environment["DEPLO_CACHE"] = "off"  # what another build has made is no proof
     return subprocess.run(
         list(map(str, command)), capture_output=True, text=True, env=environment, **options
     )

@@ -40,11 +40,11 @@ class SymbolicSizes {
 public:
   static constexpr llvm::StringLiteral attributeName = "graph.sizes";
 
-  /// Checks the attribute of a module.
-  static llvm::LogicalResult verify(mlir::Operation *module,
-                                    mlir::Attribute attribute);
+  /// Checks the attribute of a module, if it has one.
+  static llvm::LogicalResult verify(mlir::Operation *module);
 
-  /// The sizes of the module around `op`; none if all are fixed.
+  /// The sizes of the module around `op`; none if all are fixed, or if the
+  /// attribute is not sound.
   static SymbolicSizes get(mlir::Operation *op);
 
   bool empty() const { return sizes.empty(); }

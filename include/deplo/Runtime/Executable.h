@@ -56,6 +56,9 @@ public:
   /// kernels in the manifest's order, null for what the device cannot tell.
   std::string info() const;
 
+  /// LoadedKernels::counters.
+  std::string counters() const;
+
 private:
   /// One launch; its arguments are a range of `slots`.
   struct Launch {
@@ -74,6 +77,11 @@ private:
              std::unique_ptr<LoadedKernels> kernels);
 
   bool mayBeEmpty(const TensorInfo &tensor) const;
+  ArgumentExtent extentOf(const LaunchArgument &arg, bool isWritten) const;
+  /// Bytes of a tensor of sizes that a run gives.
+  uint64_t bytesOf(const TensorInfo &tensor, const int64_t *sizes) const;
+  std::vector<ArgumentExtent> extentsOf(const Launch &launch,
+                                        const int64_t *sizes) const;
   Status checkBuffers(void *const *buffers, size_t count) const;
   Status checkSizes(const int64_t *sizes, size_t count) const;
   /// The blocks of a grid whose extents depend on sizes.
@@ -89,6 +97,8 @@ private:
   /// Buffer numbers; from bufferCount() on, numbers of temporaries, then of
   /// sizes.
   std::vector<uint32_t> slots;
+  /// Of the memory in each slot.
+  std::vector<ArgumentExtent> extents;
   std::vector<BufferCheck> bufferChecks;
   /// Null without temporaries. Shared with the graphs that use an arena.
   std::shared_ptr<ArenaPool> arenas;

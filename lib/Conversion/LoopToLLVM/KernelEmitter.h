@@ -47,6 +47,7 @@ private:
   void emitElementwise(mlir::Operation &op);
   void emitWithRegions(mlir::Operation &op);
   void emitLoad(loop::LoadOp load);
+  void emitConditionalLoad(loop::LoadOp load, mlir::Value address);
   void emitStore(loop::StoreOp store);
   void emitFor(loop::ForOp loop);
   void emitForRange(loop::ForOp loop, mlir::Value from, mlir::Value to,

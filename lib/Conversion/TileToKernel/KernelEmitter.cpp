@@ -89,6 +89,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
         return emitConvertLayout(convert);
       })
       .Case([&](tile::LoadOp load) { return done([&] { emitLoad(load); }); })
+      .Case([&](tile::GatherOp gather) {
+        return done([&] { emitGather(gather); });
+      })
       .Case(
           [&](tile::StoreOp store) { return done([&] { emitStore(store); }); })
       .Case(
@@ -146,6 +149,8 @@ LogicalResult KernelEmitter::emitElementwise(Operation *op) {
   if (op->getNumRegions() != 0 || !isPure(op))
     return op->emitError() << "operation " << op->getName()
                            << " has no lowering to a thread's program";
+  if (succeeded(emitApproximation(op)))
+    return success();
   OperationState state(op->getLoc(), op->getName());
   state.addAttributes(op->getAttrs());
   state.addOperands(lookup(op->getOperands()));

@@ -7,14 +7,15 @@ compiler's verifier has the last word.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
-from .dtypes import double_literal, element_literal
+from .dtypes import FLOATS, double_literal, element_literal, ir_type
 from .locations import Location
+from .scalars import Region, Scalar
 
 if TYPE_CHECKING:
     from .sizes import Size
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Value:
-    """An SSA value: its name (without %), shape and dtype ("f32", "f16", "bf16")."""
+    """An SSA value: its name (without %), shape and dtype ("f32", "bool", ...)."""
 
     name: str
     shape: tuple[int, ...]
@@ -30,7 +31,7 @@ class Value:
 
     @property
     def type(self) -> str:
-        return f"tensor<{''.join(f'{size}x' for size in self.shape)}{self.dtype}>"
+        return f"tensor<{''.join(f'{size}x' for size in self.shape)}{ir_type(self.dtype)}>"
 
 
 @dataclass(eq=False)
@@ -38,6 +39,16 @@ class _Line:
     result: Value
     pieces: list[str | Value]
     location: Location | None
+    operator: str
+
+    def at(self) -> str:
+        """Primitives say which operator they are part of: it names their kernel."""
+        first = self.pieces[0]
+        word = first.split()[0] if isinstance(first, str) else ""
+        if word not in ("map", "reduce", "index_map", "gather") or not self.operator:
+            return _at(self.location)
+        place = self.location.mlir() if self.location else "unknown"
+        return f" loc(fused<{_quoted(self.operator)}>[{place}])"
 
 
 def _quoted(text: str) -> str:
@@ -57,11 +68,15 @@ class GraphBuilder:
     """Collects operations; `text()` prints the module.
 
     Attributes:
-        location: put on every operation emitted from now on.
+        location, operator: put on every operation emitted from now on.
+        seed: of random numbers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self._streams = 0
         self.location: Location | None = None
+        self.operator = ""
         self.lines: list[_Line] = []
         self._arguments: list[tuple[Value, str, Location | None]] = []
         self._constants: dict[tuple[str, str], Value] = {}
@@ -75,21 +90,28 @@ class GraphBuilder:
     ) -> None:
         """Declares a function argument; `strides` in elements where not contiguous."""
         attributes = f"graph.name = {_quoted(name)}"
+        attributes += ", graph.unsigned" if value.dtype == "u8" else ""
         if strides is not None:
             attributes += f", graph.strides = array<i64: {', '.join(map(str, strides))}>"
         self._arguments.append((value, attributes, location))
 
+    def next_stream(self) -> int:
+        """A number for each operator that is random."""
+        self._streams += 1
+        return self._streams - 1
+
     def emit(self, pieces: list[str | Value], shape: Sequence[int], dtype: str) -> Value:
         """Appends `%new = graph.<pieces>` and returns its result, not yet named."""
         result = Value("", tuple(shape), dtype)
-        self.lines.append(_Line(result, pieces, self.location))
+        self.lines.append(_Line(result, pieces, self.location, self.operator))
         return result
 
     def constant(self, value: float, dtype: str) -> Value:
         """A rank-0 constant, rounded to `dtype`; equal constants are one operation."""
         literal = element_literal(value, dtype)
         if (literal, dtype) not in self._constants:
-            result = self.emit([f"constant dense<{literal}> : tensor<{dtype}>"], (), dtype)
+            text = f"constant dense<{literal}> : tensor<{ir_type(dtype)}>"
+            result = self.emit([text], (), dtype)
             result.name = "cst" + (f"_{len(self._constants)}" if self._constants else "")
             self._constants[literal, dtype] = result
         return self._constants[literal, dtype]
@@ -110,10 +132,47 @@ class GraphBuilder:
             [f"{op} ", x, ", ", y, f" : ({x.type}, {y.type}) -> {result}"], shape, x.dtype
         )
 
+    def map(self, formula: Callable[..., Scalar], inputs: Sequence[Value], dtype: str) -> Value:
+        """`formula(region, *elements)` of broadcast elements, converted to `dtype`."""
+        shape = torch.broadcast_shapes(*(x.shape for x in inputs))
+        inputs = [self.expand(x, shape) for x in inputs]
+        region = Region()
+        names = [chr(ord("a") + i) for i in range(len(inputs))]
+        arguments = [Scalar(region, n, x.dtype) for n, x in zip(names, inputs, strict=True)]
+        result = region.convert(formula(region, *arguments), dtype)
+        pieces: list[str | Value] = ["map ("]
+        for i, (name, x) in enumerate(zip(names, inputs, strict=True)):
+            pieces += [f"{', ' if i else ''}%{name} = ", x, f" : {x.type}"]
+        lines = [*region.lines, f"graph.yield %{result.name} : {ir_type(dtype)}"]
+        body = "".join(f"      {line}\n" for line in lines)
+        pieces.append(f") -> {Value('', tuple(shape), dtype).type} {{\n{body}    }}")
+        return self.emit(pieces, shape, dtype)
+
+    def generate(self, formula: Callable[..., Scalar], shape: Sequence[int], dtype: str) -> Value:
+        """A tensor whose element is `formula(region, *coordinates)`, coordinates in i64."""
+        region = Region()
+        coordinates = [region.index(axis) for axis in range(len(shape))]
+        result = region.convert(formula(region, *coordinates), dtype)
+        lines = [*region.lines, f"graph.yield %{result.name} : {ir_type(dtype)}"]
+        body = "".join(f"      {line}\n" for line in lines)
+        tensor = Value("", tuple(shape), dtype).type
+        return self.emit([f"map () -> {tensor} {{\n{body}    }}"], shape, dtype)
+
+    def reduce(self, monoid: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
+        """The primitive fold, in the dtype of `x` (integers wrap, bools are 0 and 1)."""
+        shape = [size for i, size in enumerate(x.shape) if i not in axes]
+        result = Value("", tuple(shape), x.dtype).type
+        tail = f" axes {_axes(sorted(axes))} : {x.type} -> {result}"
+        reduced = self.emit([f"reduce {monoid} ", x, tail], shape, x.dtype)
+        kept = [1 if i in axes else size for i, size in enumerate(x.shape)]
+        return self.reshape(reduced, kept) if keepdims else reduced
+
     def cast(self, x: Value, dtype: str) -> Value:
-        """`x` rounded to `dtype`; `x` itself where it has that dtype."""
+        """`x` converted to `dtype`; `x` itself where it has that dtype."""
         if x.dtype == dtype:
             return x
+        if x.dtype not in FLOATS or dtype not in FLOATS:
+            return self.map(lambda _, a: a, [x], dtype)
         result = Value("", x.shape, dtype).type
         return self.emit(["cast ", x, f" : {x.type} to {result}"], x.shape, dtype)
 
@@ -189,11 +248,13 @@ class GraphBuilder:
             for value, attributes, location in self._arguments
         )
         types = [value.type for value in results]
-        signature = types[0] if len(types) == 1 else f"({', '.join(types)})"
+        marked = [f"{v.type} {{graph.unsigned}}" if v.dtype == "u8" else v.type for v in results]
+        is_simple = len(types) == 1 and marked == types
+        signature = types[0] if is_simple else f"({', '.join(marked)})"
         lines = [header, f"  func.func @main({arguments}) -> {signature} {{"]
         for line in self.lines:
             words = (f"%{p.name}" if isinstance(p, Value) else p for p in line.pieces)
-            lines.append(f"    %{line.result.name} = graph.{''.join(words)}{_at(line.location)}")
+            lines.append(f"    %{line.result.name} = graph.{''.join(words)}{line.at()}")
         names = ", ".join(f"%{value.name}" for value in results)
         lines += [f"    return {names} : {', '.join(types)}", "  }", "}", ""]
         return "\n".join(lines)

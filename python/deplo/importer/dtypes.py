@@ -7,10 +7,26 @@ import struct
 
 import torch
 
-TORCH_DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+TORCH_DTYPES = {
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "bool": torch.bool,
+}
 NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
 SUPPORTED = ", ".join(NAMES.values())
 HALVES = ("f16", "bf16")
+FLOATS = ("f32", *HALVES)
+INTEGERS = ("i64", "i32", "i8", "u8")
+
+
+def ir_type(dtype: str) -> str:
+    """The element type in the IR; that u8 is unsigned shows in the operations on it."""
+    return {"u8": "i8", "bool": "i1"}.get(dtype, dtype)
 
 
 def dtype_name(dtype: torch.dtype) -> str | None:
@@ -45,7 +61,14 @@ def double_literal(value: float) -> str:
 
 
 def element_literal(value: float, dtype: str) -> str:
-    """`value`, rounded to `dtype`, as the element of a `dense<...>` literal."""
+    """`value`, rounded or wrapped to `dtype`, as an element of a constant."""
+    if dtype == "bool":
+        return "true" if value else "false"
+    if dtype in INTEGERS:
+        bits = torch.iinfo(TORCH_DTYPES[dtype]).bits
+        return str((int(value) + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)))
+    if dtype == "f64":
+        return double_literal(value)
     rounded = round_to(value, dtype)
     if math.isfinite(rounded):
         return decimal(rounded)

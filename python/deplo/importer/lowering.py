@@ -11,7 +11,19 @@ from torch.fx.node import map_arg
 
 from deplo.errors import Error
 
-from . import pointwise, reductions, views  # noqa: F401  (they fill the table)
+from . import (  # noqa: F401  (they fill the table)
+    elementwise,
+    indexing,
+    losses,
+    normalization,
+    pointwise,
+    pooling,
+    random,
+    reductions,
+    scatters,
+    sorting,
+    views,
+)
 from .builder import GraphBuilder, Value
 from .dtypes import SUPPORTED, dtype_name
 from .locations import location_of
@@ -36,6 +48,10 @@ class Lowering:
         self.builder = builder
         self.values: dict[Node, Any] = {}
         self._problems: dict[tuple[str, str], Problem] = {}
+
+    @property
+    def problems(self) -> list[Problem]:
+        return list(self._problems.values())
 
     def problem(self, what: str, remedy: str, node: Node | None) -> None:
         entry = self._problems.setdefault((what, remedy), Problem(what, remedy))
@@ -72,6 +88,7 @@ class Lowering:
         kwargs = map_arg(node.kwargs, self.values.__getitem__)
         first_line = len(self.builder.lines)
         self.builder.location = location_of(node)
+        self.builder.operator = python_name(node.target).split(".")[1]
         try:
             result = handler(context, *args, **kwargs)
         except Unsupported as reason:

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from .builder import Value
-from .dtypes import SUPPORTED, dtype_name
+from .dtypes import FLOATS, SUPPORTED, dtype_name
+from .formulas import integer_power, integer_power_of
 from .registry import Context, Unsupported, handles, number
 
 aten = torch.ops.aten
@@ -30,10 +31,20 @@ _UNARY = {
 }
 
 
+# What the operators that keep integers do to them.
+_OF_INTEGERS = {
+    "neg": lambda s, x: -x,
+    "abs": lambda s, x: s.abs(x),
+    "relu": lambda s, x: s.max(x, 0),
+}
+
+
 def _register_unary(op: str, target: Any) -> None:
     @handles(target)
     def unary(c: Context, x: Value) -> Value:
-        return c.b.unary(op, c.tensor(x))
+        if c.dtype in FLOATS:
+            return c.b.unary(op, c.tensor(x))
+        return c.arithmetic(_OF_INTEGERS[op], x)
 
 
 for _op, _target in _UNARY.items():
@@ -45,19 +56,29 @@ def gelu(c: Context, x: Value, *, approximate: str = "none") -> Value:
     return c.b.unary("gelu_tanh" if approximate == "tanh" else "gelu", x)
 
 
+# The operation of a region that stands for a named operator.
+_SCALAR_NAMES = {"add": "add", "sub": "sub", "mul": "mul", "maximum": "max", "minimum": "min"}
+
+
+def _binary(c: Context, op: str, x: Any, y: Any) -> Value:
+    if c.dtype in FLOATS:
+        return c.binary(op, x, y)
+    return c.arithmetic(lambda s, a, b: s.binary(_SCALAR_NAMES[op], a, b), x, y)
+
+
 @handles(aten.mul.Tensor, aten.mul.Scalar)
 def mul(c: Context, x: Any, y: Any) -> Value:
-    return c.binary("mul", x, y)
+    return _binary(c, "mul", x, y)
 
 
 @handles(aten.maximum.default)
 def maximum(c: Context, x: Value, y: Value) -> Value:
-    return c.binary("maximum", x, y)
+    return _binary(c, "maximum", x, y)
 
 
 @handles(aten.minimum.default)
 def minimum(c: Context, x: Value, y: Value) -> Value:
-    return c.binary("minimum", x, y)
+    return _binary(c, "minimum", x, y)
 
 
 @handles(aten.div.Tensor, aten.div.Scalar)
@@ -65,17 +86,13 @@ def div(c: Context, x: Any, y: Any) -> Value:
     return c.binary("div", x, y)
 
 
-@handles(aten.div.Tensor_mode, aten.div.Scalar_mode)
-def div_mode(c: Context, x: Any, y: Any, *, rounding_mode: str | None) -> Value:
-    if rounding_mode is not None:
-        raise Unsupported(f"rounding_mode={rounding_mode!r}; write x / y without rounding")
-    return div(c, x, y)
-
-
 def _sum_with_factor(c: Context, op: str, x: Any, y: Any, alpha: Any) -> Value:
     """x + alpha * y or x - alpha * y, rounded once."""
-    if number(alpha) == 1.0:
-        return c.binary(op, x, y)
+    if number(alpha) == 1:
+        return _binary(c, op, x, y)
+    if c.dtype not in FLOATS:
+        name = _SCALAR_NAMES[op]
+        return c.arithmetic(lambda s, a, b: s.binary(name, a, b * alpha), x, y)
     a, b = c.f32(x, y)
     return c.rounded(c.b.binary(op, a, c.b.binary("mul", b, number(alpha))))
 
@@ -98,7 +115,10 @@ def rsub(c: Context, x: Any, y: Any, alpha: Any = 1) -> Value:
 @handles(aten.pow.Tensor_Scalar)
 def pow_scalar(c: Context, x: Value, exponent: Any) -> Value:
     """The exponents that PyTorch computes without pow are computed without it here."""
-    x, power = c.tensor(x), number(exponent)
+    power = number(exponent)
+    if c.dtype not in FLOATS:
+        return c.arithmetic(lambda s, a: integer_power(s, a, power), x)
+    x = c.tensor(x)
     if power == 0.0:
         return c.b.expand(c.b.constant(1.0, c.dtype), c.shape)
     if power == 1.0:
@@ -117,23 +137,14 @@ def pow_scalar(c: Context, x: Value, exponent: Any) -> Value:
 
 @handles(aten.pow.Scalar, aten.pow.Tensor_Tensor)
 def pow_tensor(c: Context, x: Any, exponent: Value) -> Value:
-    return c.binary("pow", x, exponent)
-
-
-@handles(aten.exp2.default)
-def exp2(c: Context, x: Value) -> Value:
-    return c.b.binary("pow", 2.0, c.tensor(x))
+    if c.dtype in FLOATS:
+        return c.binary("pow", x, exponent)
+    return c.arithmetic(integer_power_of, x, exponent)
 
 
 @handles(aten.square.default)
 def square(c: Context, x: Value) -> Value:
-    return c.b.binary("mul", x, x)
-
-
-@handles(aten.tan.default)
-def tan(c: Context, x: Value) -> Value:
-    (a,) = c.f32(x)
-    return c.rounded(c.b.binary("div", c.b.unary("sin", a), c.b.unary("cos", a)))
+    return _binary(c, "mul", x, x)
 
 
 @handles(aten.clamp.default, aten.clamp.Tensor, aten.hardtanh.default)
@@ -141,9 +152,9 @@ def clamp(c: Context, x: Value, min: Any = None, max: Any = None) -> Value:
     """minimum(maximum(x, min), max): NaN in any of the three gives NaN, as in PyTorch."""
     result = c.tensor(x)
     if min is not None:
-        result = c.binary("maximum", result, min)
+        result = _binary(c, "maximum", result, min)
     if max is not None:
-        result = c.binary("minimum", result, max)
+        result = _binary(c, "minimum", result, max)
     return result
 
 
@@ -159,6 +170,8 @@ def clamp_max(c: Context, x: Value, max: Any) -> Value:
 
 @handles(aten.addcmul.default)
 def addcmul(c: Context, x: Value, a: Value, b: Value, *, value: Any = 1) -> Value:
+    if c.dtype not in FLOATS:
+        return c.arithmetic(lambda s, x, a, b: x + a * b * number(value), x, a, b)
     x, a, b = c.f32(x, a, b)
     product = c.b.binary("mul", a, b)
     return c.rounded(c.b.binary("add", x, _scaled(c, product, value)))
@@ -219,6 +232,12 @@ def _named(dtype: torch.dtype) -> str:
 @handles(aten.full.default, aten.full_like.default, aten.new_full.default)
 def full(c: Context, like: Any, fill: Any, *rest: Any, **_: Any) -> Value:
     return c.b.expand(c.b.constant(number(rest[0] if rest else fill), c.dtype), c.shape)
+
+
+@handles(aten.empty.memory_format, aten.empty_permuted.default)
+def empty(c: Context, *_: Any, **__: Any) -> Value:
+    """Any value will do."""
+    return c.b.expand(c.b.constant(0, c.dtype), c.shape)
 
 
 @handles(aten.scalar_tensor.default)

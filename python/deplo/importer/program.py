@@ -4,13 +4,19 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.export.graph_signature import (
+    ConstantArgument,
+    InputKind,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
@@ -22,11 +28,11 @@ from .lowering import Lowering
 from .sizes import Size, SizeBinder, align_shapes
 from .trace import export, input_names, reachable_modules
 
-_MUTATIONS = {
-    OutputKind.USER_INPUT_MUTATION: "input",
-    OutputKind.BUFFER_MUTATION: "buffer",
-    OutputKind.PARAMETER_MUTATION: "parameter",
-}
+_MUTATIONS = (
+    OutputKind.USER_INPUT_MUTATION,
+    OutputKind.BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION,
+)
 
 
 @dataclass
@@ -52,15 +58,21 @@ class Outputs:
         slots: for each flat output: ("result", i), ("input", i: argument
             number) or ("constant", value).
         spec: the pytree to unflatten into.
+        mutations: (argument number, result number) of arguments that the source
+            changes in place: results hold their new values.
     """
 
     slots: list[tuple[str, Any]]
     spec: pytree.TreeSpec
+    mutations: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._is_single = self.spec.is_leaf() and self.slots == [("result", 0)]
 
     def rebuild(self, arguments: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> Any:
+        """The return value; writes changed arguments back, on the current stream."""
+        for argument, result in self.mutations:
+            arguments[argument].copy_(results[result])
         if self._is_single:
             return results[0]
         sources = {"result": results, "input": arguments}
@@ -94,6 +106,7 @@ def import_program(
     names: Sequence[str] | None = None,
     modules: dict[str, nn.Module] | None = None,
     dynamic_shapes: Sequence[Any] | dict[str, Any] | None = None,
+    seed: int = 0,
 ) -> ImportedProgram:
     """Imports `function` as traced on `inputs` (their shapes and dtypes, not values).
 
@@ -102,9 +115,31 @@ def import_program(
         modules: whose parameters the function uses; default, those it reaches.
         dynamic_shapes: sizes that calls may change, as `torch.export` takes them: for
             each input, or by the names of inputs, for example {"x": {0: Dim("rows")}}.
+        seed: of dropout.
 
     Raises:
         Error: everything that can't be imported, in one paragraph.
+    """
+    modules = reachable_modules(function) if modules is None else modules
+    names = list(names or input_names(function, len(inputs)))
+    if dynamic_shapes is not None:
+        dynamic_shapes = align_shapes(dynamic_shapes, names, len(inputs))
+    program = export_program(function, inputs, modules, dynamic_shapes)
+    prefixes = {f"root.m{i}": name for i, name in enumerate(modules)}
+    importer = _Importer(program, _keyed(modules), prefixes, inputs, dynamic_shapes, seed)
+    return importer.run(names)
+
+
+def export_program(
+    function: Callable,
+    inputs: Sequence[torch.Tensor],
+    modules: dict[str, nn.Module] | None = None,
+    dynamic_shapes: Sequence[Any] | None = None,
+) -> ExportedProgram:
+    """`function` in core ATen operators, whether deplo has them or not.
+
+    Raises:
+        Error: an input is no tensor, or the function failed.
     """
     for i, value in enumerate(inputs):
         if not isinstance(value, torch.Tensor):
@@ -113,15 +148,12 @@ def import_program(
                 "inputs: bind other arguments with functools.partial or a lambda"
             )
     modules = reachable_modules(function) if modules is None else modules
-    # ModuleDict refuses empty names and dots.
-    keyed = {f"m{i}": module for i, module in enumerate(modules.values())}
-    prefixes = {f"root.m{i}": name for i, name in enumerate(modules)}
-    names = list(names or input_names(function, len(inputs)))
-    if dynamic_shapes is not None:
-        dynamic_shapes = align_shapes(dynamic_shapes, names, len(inputs))
-    program = export(function, inputs, keyed, dynamic_shapes)
-    importer = _Importer(program, keyed, prefixes, inputs, dynamic_shapes)
-    return importer.run(names)
+    return export(function, inputs, _keyed(modules), dynamic_shapes)
+
+
+def _keyed(modules: dict[str, nn.Module]) -> dict[str, nn.Module]:
+    """ModuleDict refuses empty names and dots."""
+    return {f"m{i}": module for i, module in enumerate(modules.values())}
 
 
 class _Importer:
@@ -132,6 +164,7 @@ class _Importer:
         prefixes: dict[str, str],
         inputs: Sequence[torch.Tensor],
         dynamic_shapes: Sequence[Any] | None,
+        seed: int,
     ) -> None:
         self.program = program
         self.sizes: list[Size] = []
@@ -142,7 +175,7 @@ class _Importer:
         self.root = nn.ModuleDict({"root": nn.ModuleDict(modules)})
         self.prefixes = prefixes
         self.inputs = inputs
-        self.builder = GraphBuilder()
+        self.builder = GraphBuilder(seed)
         self.lowering = Lowering(self.builder)
         self.bindings: list[Binding] = []
         self.arguments: list[Value] = []
@@ -151,13 +184,15 @@ class _Importer:
     def run(self, names: list[str]) -> ImportedProgram:
         nodes = {node.name: node for node in self.program.graph.nodes}
         user_inputs = 0
+        outputs = self.program.graph_signature.output_specs
+        written = {spec.target for spec in outputs if spec.kind in _MUTATIONS}
         for spec in self.program.graph_signature.input_specs:
             if spec.kind is InputKind.USER_INPUT:
                 binding = Binding(names[user_inputs], user_inputs)
                 tensor = self.inputs[user_inputs]
                 user_inputs += 1
             else:
-                if not nodes[spec.arg.name].users:
+                if not nodes[spec.arg.name].users and spec.target not in written:
                     continue
                 binding = self._held(spec.kind, spec.target or "")
                 tensor = binding.fetch()  # type: ignore[misc]
@@ -232,35 +267,43 @@ class _Importer:
     def _outputs(self, nodes: dict[str, Node]) -> tuple[Outputs, list[Value]]:
         slots: list[tuple[str, Any]] = []
         results: list[Value] = []
+        mutations: list[tuple[int, int]] = []
+        changed: dict[str, int] = {}  # node that holds the new value -> argument
         for spec in self.program.graph_signature.output_specs:
             if spec.kind in _MUTATIONS:
-                self.lowering.problem(
-                    f"{_MUTATIONS[spec.kind]} '{self._mutated(spec.target)}' changed in place",
-                    "clone it first and return the changed clone",
-                    None,
-                )
+                value = self.lowering.values.get(nodes[spec.arg.name])
+                old = self.lowering.values.get(nodes[self._placeholder(spec)])
+                if isinstance(value, Value) and isinstance(old, Value) and value is not old:
+                    mutations.append((self.arguments.index(old), self._result(value, results)))
+                    changed[spec.arg.name] = self.arguments.index(old)
             elif isinstance(spec.arg, ConstantArgument):
                 slots.append(("constant", spec.arg.value))
+            elif isinstance(spec.arg, TensorArgument) and spec.arg.name in changed:
+                slots.append(("input", changed[spec.arg.name]))
             elif isinstance(spec.arg, TensorArgument):
                 value = self.lowering.values.get(nodes[spec.arg.name])
                 slots.append(self._slot(value, results))
             else:
                 self.lowering.problem("an output that is not a tensor", "return tensors", None)
-        return Outputs(slots, self.program.call_spec.out_spec), results
+        return Outputs(slots, self.program.call_spec.out_spec, mutations), results
 
-    def _mutated(self, target: str | None) -> str:
-        names = [node.name for node in self.program.graph.nodes if node.op == "placeholder"]
-        kinds = [spec.kind for spec in self.program.graph_signature.input_specs]
-        users = [n for n, k in zip(names, kinds, strict=True) if k is InputKind.USER_INPUT]
-        if target in users:
-            by_position = {b.position: b.name for b in self.bindings}
-            return by_position.get(users.index(target), target)
-        return self._source_name(target or "")
+    def _placeholder(self, spec: OutputSpec) -> str:
+        """The node of the argument that `spec` gives the new value of."""
+        if spec.kind is OutputKind.USER_INPUT_MUTATION:
+            return spec.target or ""
+        for given in self.program.graph_signature.input_specs:
+            if given.target == spec.target:
+                return given.arg.name
+        raise AssertionError(spec)
+
+    def _result(self, value: Value, results: list[Value]) -> int:
+        """The result's number; an argument is copied by a result of its own."""
+        if value not in results:
+            results.append(value)
+        return results.index(value)
 
     def _slot(self, value: Value | None, results: list[Value]) -> tuple[str, Any]:
         """An output that is an argument is handed back as it came."""
         if value in self.arguments:
             return "input", self.arguments.index(value)
-        if value is not None and value not in results:
-            results.append(value)
-        return "result", results.index(value) if value is not None else 0
+        return "result", self._result(value, results) if value is not None else 0

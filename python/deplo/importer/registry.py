@@ -5,10 +5,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch._ops import OpOverload
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 
 from .builder import GraphBuilder, Value
-from .dtypes import HALVES, is_exact
+from .dtypes import FLOATS, HALVES, NAMES, TORCH_DTYPES, is_exact
+from .scalars import Region, Scalar
 
 Handler = Callable[..., Value | tuple[Value | None, ...]]
 HANDLERS: dict[OpOverload, Handler] = {}
@@ -60,7 +63,7 @@ class Context:
         return self.b.constant(number(operand), dtype)
 
     def binary(self, op: str, x: Any, y: Any) -> Value:
-        """`op` on tensors or numbers, rounded once to the result's dtype.
+        """A named operator on floats, rounded once to the result's dtype.
 
         PyTorch keeps a Python number in f32 beside f16 and bf16 tensors, so a
         number that those can't hold moves the arithmetic to f32.
@@ -71,6 +74,30 @@ class Context:
         result = self.b.binary(op, self.tensor(x, dtype), self.tensor(y, dtype))
         return self.b.cast(result, self.dtype)
 
+    def map(self, formula: Callable[..., Scalar], *operands: Any, compute: str) -> Value:
+        """`formula(region, *elements)` with tensors and numbers converted to `compute`.
+
+        The result is converted to the result's dtype and has its shape.
+        """
+        tensors = [operand for operand in operands if isinstance(operand, Value)]
+
+        def body(s: Region, *elements: Scalar) -> Scalar:
+            remaining = iter(elements)
+            converted = [
+                s.convert(next(remaining), compute)
+                if isinstance(operand, Value)
+                else s.constant(operand, compute)
+                for operand in operands
+            ]
+            return formula(s, *converted)
+
+        result = self.b.map(body, tensors, self.dtype)
+        return self.b.expand(result, self.shape)
+
+    def arithmetic(self, formula: Callable[..., Scalar], *operands: Any) -> Value:
+        """In the result's dtype, floats in f32."""
+        return self.map(formula, *operands, compute=wide(self.dtype))
+
     def f32(self, *operands: Any) -> list[Value]:
         """The operands in f32, for composites that PyTorch rounds only once."""
         return [self.tensor(operand, "f32") for operand in operands]
@@ -80,10 +107,29 @@ class Context:
         return self.b.expand(self.b.cast(value, self.dtype), self.shape)
 
 
-def number(operand: Any) -> float:
-    """A Python int, float or bool as the float that PyTorch makes of it."""
+def wide(dtype: str) -> str:
+    """What PyTorch computes in for results of `dtype`: f32 for floats."""
+    return "f32" if dtype in FLOATS else dtype
+
+
+def common_dtype(*operands: Any) -> str:
+    """The dtype to which PyTorch promotes tensors and Python numbers."""
+    stand_ins = [
+        torch.empty(operand.shape, dtype=TORCH_DTYPES[operand.dtype], device="meta")
+        if isinstance(operand, Value)
+        else number(operand)
+        for operand in operands
+    ]
+    _, result = elementwise_dtypes(
+        *stand_ins, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT
+    )
+    return NAMES[result]
+
+
+def number(operand: Any) -> bool | int | float:
+    """A Python number, or a clear refusal of anything else."""
     if isinstance(operand, (bool, int, float)):
-        return float(operand)
+        return operand
     raise Unsupported(f"the operand {operand!r} is a {type(operand).__name__}, not a real number")
 
 

@@ -96,7 +96,9 @@ class SizeBinder:
         symbols: dict[Any, str] = {}
         fixed: set[int] = set()
         inputs = iter(shapes)
-        users = {s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"}
+        users = {
+            s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"
+        }
         for node, value in zip(nodes, values, strict=True):
             declared = next(inputs) if node.name in users else None
             for leaf in pytree.tree_leaves(value):

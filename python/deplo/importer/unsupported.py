@@ -11,34 +11,16 @@ from .locations import Location
 from .registry import HANDLERS
 
 _CONTRACTION = "for small sizes (a.unsqueeze(-1) * b).sum(-2)"
-_COMPARISON = "torch.maximum, torch.minimum, torch.clamp or torch.relu select without a mask"
-_TRAINING = "call .eval() on the module, or pass training=False"
-
 # Overload-free operator name -> what is supported and comes closest.
 NEAREST = {
     **dict.fromkeys(
         ("mm", "bmm", "matmul", "addmm", "baddbmm", "linear", "dot", "mv"), _CONTRACTION
     ),
-    **dict.fromkeys(("gt", "ge", "lt", "le", "eq", "ne", "where", "masked_fill"), _COMPARISON),
-    **dict.fromkeys(("native_dropout", "dropout", "bernoulli"), _TRAINING),
     **dict.fromkeys(
-        ("leaky_relu", "prelu"), "torch.clamp(x, min=0) + slope * torch.clamp(x, max=0)"
+        ("randn", "randint", "randn_like", "normal", "exponential"),
+        "torch.rand and dropout; pass other random tensors as inputs",
     ),
-    **dict.fromkeys(("argmax", "argmin", "max", "min"), "the values alone: torch.amax, torch.amin"),
-    **dict.fromkeys(
-        ("rand", "randn", "randint", "rand_like", "randn_like"),
-        "pass the random tensor as an input",
-    ),
-    "log1p": "torch.log(1 + x)",
-    "expm1": "torch.exp(x) - 1",
-    "log2": "torch.log(x) / math.log(2)",
-    "log10": "torch.log(x) / math.log(10)",
-    "sinh": "(torch.exp(x) - torch.exp(-x)) / 2",
-    "cosh": "(torch.exp(x) + torch.exp(-x)) / 2",
-    "elu": "F.silu or F.gelu",
-    "softplus": "torch.log(1 + torch.exp(x))",
-    "fmod": "torch.div without rounding",
-    "remainder": "torch.div without rounding",
+    "gcd": "torch.remainder",
     "index": "slices with constant bounds, x[:, 2:7]",
     "item": "keep the value in a tensor",
     "_local_scalar_dense": "keep the value in a tensor instead of calling .item()",

@@ -201,3 +201,14 @@ func.func @index() -> tensor<4x8xi32> {
 func.func @unsigned(%x: tensor<4xi8> {graph.unsigned}) -> (tensor<4xi8> {graph.unsigned}) {
   return %x : tensor<4xi8>
 }
+
+// Names in a region may be those of values outside of it.
+// CHECK-LABEL: @shadowed
+// CHECK:         graph.map (%a = %{{.*}} : tensor<4xf32>, %b = %{{.*}} : tensor<4xf32>)
+func.func @shadowed(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %c = graph.map (%a = %b : tensor<4xf32>, %b = %a : tensor<4xf32>) -> tensor<4xf32> {
+    %c = arith.subf %a, %b : f32
+    graph.yield %c : f32
+  }
+  return %c : tensor<4xf32>
+}

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "deplo/Dialect/Graph/IR/Graph.h"
-#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Bytecode/BytecodeImplementation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -106,23 +105,16 @@ static LogicalResult verifyUnsigned(Operation *op, Type type,
   return success();
 }
 
-LogicalResult GraphDialect::verifyRegionResultAttribute(
-    Operation *op, unsigned regionIndex, unsigned resultIndex,
-    NamedAttribute attribute) {
+LogicalResult
+GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned regionIndex,
+                                          unsigned resultIndex,
+                                          NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (attribute.getName() != "graph.unsigned" || !function)
     return op->emitOpError() << "has unknown result attribute '"
                              << attribute.getName().getValue() << "'";
   return verifyUnsigned(op, function.getResultTypes()[resultIndex], attribute,
                         "result " + Twine(resultIndex));
-}
-
-LogicalResult GraphDialect::verifyOperationAttribute(Operation *op,
-                                                     NamedAttribute attribute) {
-  if (attribute.getName() != deplo::SymbolicSizes::attributeName)
-    return op->emitOpError()
-           << "has unknown attribute '" << attribute.getName() << "'";
-  return deplo::SymbolicSizes::verify(op, attribute.getValue());
 }
 
 LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op,

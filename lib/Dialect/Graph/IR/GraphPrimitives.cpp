@@ -131,7 +131,8 @@ ParseResult MapOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parseInputs(parser, result, /*areScalars=*/true, arguments) ||
       parser.parseArrowTypeList(result.types) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
-      parser.parseRegion(*result.addRegion(), arguments))
+      parser.parseRegion(*result.addRegion(), arguments,
+                         /*enableNameShadowing=*/true))
     return failure();
   return success();
 }
@@ -396,6 +397,8 @@ static bool isIdentityOn(AffineMap map, ArrayRef<int64_t> shape) {
 OpFoldResult IndexMapOp::fold(FoldAdaptor adaptor) {
   if (!getType().hasStaticShape())
     return {};
+  if (getType().getNumElements() == 0)
+    return DenseElementsAttr::get(getType(), ArrayRef<Attribute>());
   if (getInput().getType() == getType() &&
       isIdentityOn(getMap(), getType().getShape()))
     return getInput();
@@ -573,7 +576,8 @@ ParseResult FusedOp::parse(OpAsmParser &parser, OperationState &result) {
     if (parser.parseTypeList(result.types) || parser.parseRParen())
       return failure();
   return failure(parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
-                 parser.parseRegion(*result.addRegion(), arguments));
+                 parser.parseRegion(*result.addRegion(), arguments,
+                                    /*enableNameShadowing=*/true));
 }
 
 void FusedOp::print(OpAsmPrinter &printer) {
@@ -591,7 +595,7 @@ LogicalResult FusedOp::verify() {
     return emitOpError() << "region arguments are (" << body.getArgumentTypes()
                          << "), expected (" << getInputs().getTypes() << ")";
   for (Operation &op : body.without_terminator())
-    if (!isa<MapOp, ReduceOp, IndexMapOp, ConstantOp>(op)) // C3
+    if (!isa<MapOp, ReduceOp, IndexMapOp, GatherOp, ConstantOp>(op)) // C3
       return (emitOpError() << "region holds " << op.getName()
                             << ", expected primitives, decompose it first")
                  .attachNote(op.getLoc())

@@ -94,6 +94,8 @@ namespace {
 
 struct VerifySizesPass : deplo::loop::impl::VerifySizesPassBase<VerifySizesPass> {
   void runOnOperation() override {
+    if (failed(SymbolicSizes::verify(getOperation())))
+      return signalPassFailure();
     SymbolicSizes sizes = SymbolicSizes::get(getOperation());
     if (sizes.empty())
       return;

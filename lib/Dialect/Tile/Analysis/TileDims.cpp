@@ -141,8 +141,7 @@ void TileDims::visitAccess(OpT access, ArrayRef<unsigned> numbers) {
     if (step == 1 && hasUnitStride(memref, memrefDim))
       ++known.contiguousAccesses;
     AffineIndex index = AffineIndex::get(access.getIndices()[memrefDim]);
-    if (!learnAxis(known, index.base) && access.getBounds() &&
-        !index.base) {
+    if (!learnAxis(known, index.base) && access.getBounds() && !index.base) {
       int64_t bound = (*access.getBounds())[tileDim] - index.offset;
       known.extent =
           std::min<int64_t>(known.extent, llvm::divideCeil(bound, step));

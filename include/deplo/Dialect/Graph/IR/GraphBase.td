@@ -35,7 +35,6 @@ def Graph_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasRegionArgAttrVerify = 1;
-  let hasOperationAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
 }
 

@@ -28,10 +28,10 @@ def DecomposePass : Pass<"deplo-decompose", "::mlir::func::FuncOp"> {
       %y = graph.map (%a = %x : tensor<4x8xbf16>) -> tensor<4x8xbf16> {
         %wide = arith.extf %a : bf16 to f32
         %neg = arith.negf %wide : f32
-        %exp = math.exp %neg : f32
+        %exp = math.exp %neg fastmath<afn> : f32
         %one = arith.constant 1.000000e+00 : f32
         %sum = arith.addf %exp, %one : f32
-        %quotient = arith.divf %wide, %sum : f32
+        %quotient = arith.divf %wide, %sum fastmath<arcp> : f32
         %narrow = arith.truncf %quotient : f32 to bf16
         graph.yield %narrow : bf16
       }

@@ -27,6 +27,63 @@ def AttachTargetPass : Pass<"deplo-attach-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
+def SplitReducePass : Pass<"deplo-split-reduce", "::mlir::ModuleOp"> {
+  let summary = "Divides long reductions of few results among kernels";
+  let description = [{
+    Blocks share nothing, so a sum of everything would keep one multiprocessor
+    busy. If that takes longer by the analytic model, one kernel reduces parts
+    and what is left combines them, in a fixed order. Reductions that wait for
+    one another are divided one after the other, and a sweep over the row that
+    follows them becomes an axis.
+
+    ```mlir
+    func.func @main(%x: memref<65536xf32>, %y: memref<f32> {loop.result}) {
+      loop.launch @sum(%x, %y) : memref<65536xf32>, memref<f32>
+      return
+    }
+    loop.kernel @sum(%x: memref<65536xf32>, %y: memref<f32>) {
+      %s = loop.reduce add %k = 0 to 65536 : f32 {
+        %a = loop.load %x[%k] : memref<65536xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[] : memref<f32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @main(%x: memref<65536xf32>, %y: memref<f32> {loop.result}) {
+      %alloc = memref.alloc() : memref<32xf32>
+      %reinterpret_cast = memref.reinterpret_cast %x to offset: [0], sizes: [32, 2048], strides: [2048, 1] : memref<65536xf32> to memref<32x2048xf32>
+      loop.launch @sum_parts(%alloc, %reinterpret_cast) : memref<32xf32>, memref<32x2048xf32>
+      loop.launch @sum(%y, %alloc) : memref<f32>, memref<32xf32>
+      return
+    }
+    loop.kernel @sum_parts(%t: memref<32xf32>, %x: memref<32x2048xf32>) {
+      loop.for %p = 0 to 32 {
+        %s = loop.reduce add %k = 0 to 2048 : f32 {
+          %a = loop.load %x[%p, %k] : memref<32x2048xf32>
+          loop.yield %a : f32
+        }
+        loop.store %s, %t[%p] : memref<32xf32>
+      }
+    }
+    loop.kernel @sum(%y: memref<f32>, %t: memref<32xf32>) {
+      %s = loop.reduce add %k = 0 to 32 : f32 {
+        %a = loop.load %t[%k] : memref<32xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[] : memref<f32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"parts", "parts", "int64_t", "0", "about how many parts; 0 for what the model finds best, 1 for none">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
   let summary = "Chooses the tunables of each kernel";
   let description = [{

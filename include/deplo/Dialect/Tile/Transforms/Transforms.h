@@ -62,6 +62,40 @@ TargetDescription describe(TargetAttr target);
 ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
 
 //===----------------------------------------------------------------------===//
+// split_reduce
+//===----------------------------------------------------------------------===//
+
+/// What a kernel is launched with: a buffer, or a view of it.
+struct SplitOperand {
+  /// An operand of the launch that is replaced, or behind them a temporary.
+  unsigned buffer;
+  /// Null for the buffer as it is.
+  mlir::MemRefType view;
+};
+
+/// One of the kernels that take the place of one, in no module yet.
+struct SplitKernel {
+  mlir::OwningOpRef<loop::KernelOp> kernel;
+  llvm::SmallVector<SplitOperand> operands;
+  /// What its name has after that of the kernel it comes from.
+  std::string suffix;
+};
+
+struct Split {
+  /// In the order of their launches; the last has the kernel's results.
+  std::vector<SplitKernel> kernels;
+  llvm::SmallVector<mlir::MemRefType> temporaries;
+  /// Of the first reduction that was divided.
+  int64_t extent = 0, parts = 0;
+};
+
+/// Divides the reductions of `kernel` over at least `parts * leastPart`
+/// elements into about `parts` parts. Leaves the kernel as it is. Fails if
+/// there is none, or no view divides what it loads.
+mlir::FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
+                                       int64_t leastPart);
+
+//===----------------------------------------------------------------------===//
 // stage_inputs
 //===----------------------------------------------------------------------===//
 
