@@ -76,16 +76,17 @@ public:
       hasChecks = std::string_view(checks) != "off";
   }
 
-  Status launch(size_t number, void *const *args, size_t count,
-                Stream) override {
+  Status launch(size_t number, void *const *args, size_t count, Stream,
+                uint32_t) override {
     return Status::failure("device 'emu' needs to know what memory kernel '" +
                            kernels[number].info.name +
                            "' is given; run it through an executable");
   }
 
   Status launchWithin(size_t number, void *const *args,
-                      const ArgumentExtent *extents, size_t count,
-                      Stream) override;
+                      const ArgumentExtent *extents, size_t count, Stream,
+                      uint32_t blocks) override;
+  bool looksAtExtents() const override { return true; }
 
   KernelAttributes attributes(size_t number) const override {
     KernelAttributes result;
@@ -139,11 +140,13 @@ private:
 
 Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                                      const ArgumentExtent *extents,
-                                     size_t count, Stream) {
+                                     size_t count, Stream, uint32_t blocks) {
   const EmulatedKernel &kernel = kernels[number];
   Launch launch;
   launch.kernel = kernel.info.name;
   launch.grid = kernel.info.grid;
+  if (blocks != 0)
+    launch.grid[0] = blocks;
   launch.block = kernel.info.block;
   launch.dynamicSharedBytes = kernel.info.sharedBytes;
   launch.machine = machine;
@@ -160,6 +163,8 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                              launch.kernel + "' is not a pointer");
     std::memcpy(launch.parameters.data() + parameter.offset, &args[i],
                 sizeof(void *));
+    if (!extents[i].isMemory)
+      continue;
     // Memory comes in larger units than tensors: reading the rest of the last
     // 16 bytes of an input is what compilers may do.
     constexpr uint64_t unit = 16;

@@ -63,6 +63,7 @@ void buildLoopPipeline(OpPassManager &manager,
   tile::SplitReducePassOptions split;
   split.alignment = options.alignment;
   manager.addPass(tile::createSplitReducePass(split));
+  manager.addPass(loop::createVerifySizesPass());
 }
 
 void buildTilePipeline(OpPassManager &manager,

@@ -143,7 +143,7 @@ Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates,
     Value position = add(start, multiply(coordinate, step));
     result = conjunction(
         result, arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
-                                      position, getIndex(bound))
+                                      position, getNumber(bound))
                     .getResult());
   }
   return result;
