@@ -12,6 +12,7 @@ program.check(results)                 # against float64, within proven bounds
 """
 
 import linecache
+import os
 import random
 import zlib
 from collections.abc import Callable, Sequence
@@ -20,8 +21,23 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 import tracking as t
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from tracking import Tracked, lipschitz, rounded
+
+# Over all tests of random programs; 20000 is a night's worth.
+TOTAL = int(os.environ.get("DEPLO_RANDOM_PROGRAMS", "1000"))
+
+
+def random_programs(share: float) -> settings:
+    """Settings of a test that takes `share` of the programs, the same ones in each run."""
+    return settings(
+        max_examples=max(1, round(share * TOTAL)),
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+
 
 SIZES = (1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 64, 97)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
