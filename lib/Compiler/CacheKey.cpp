@@ -123,8 +123,7 @@ std::string getCacheKey(ModuleOp module, const CompileOptions &options) {
   if (options.device == "host") {
     add(getHostTarget());
   } else {
-    for (StringRef file :
-         {"bin/ptxas", "bin/nvdisasm", "nvvm/libdevice/libdevice.10.bc"})
+    for (StringRef file : {"bin/ptxas", "bin/nvdisasm"})
       add(describeFile(findInToolkit(file).value_or("")));
     add(describeFile(findTool("ptxas").value_or("")));
   }

@@ -119,3 +119,10 @@ def test_run_of_ir(device, tmp_path):
 def test_bench(device):
     output = deplo("bench", "-c", RMS, "--device", device)
     assert "| deplo" in output and "| PyTorch eager" in output
+
+
+def test_a_failed_compilation_prints_the_steps_before_it():
+    command = [sys.executable, "-m", "deplo", "compile", "-c", RMS, "--schedule", "warps=64", "-vv"]
+    failed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert failed.returncode != 0 and "64 warps are 2048 threads" in failed.stderr
+    assert ">>> g:decompose" in failed.stdout and ">>> l:graph_to_loop" in failed.stdout

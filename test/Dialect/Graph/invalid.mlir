@@ -406,9 +406,8 @@ func.func @map_c4(%x: tensor<8xf32>) {
 // graph.map is isolated: its scalars come from its operands.
 func.func @map_isolated(%x: tensor<8xf32>) {
   %c = arith.constant 1.0 : f32
-  // expected-note @below {{required by region isolation constraints}}
   %0 = graph.map (%a = %x : tensor<8xf32>) -> tensor<8xf32> {
-    // expected-error @below {{op using value defined outside the region}}
+    // expected-error @below {{use of undeclared SSA value name}}
     graph.yield %c : f32
   }
   return

@@ -84,8 +84,8 @@ Value decomposeView(PrimitiveBuilder &builder, Operation *op) {
 
 static bool isNamed(Operation *op) {
   return isa_and_nonnull<GraphDialect>(op->getDialect()) &&
-         !isa<MapOp, IndexOp, ReduceOp, IndexMapOp, ConstantOp, FusedOp, YieldOp>(
-             op);
+         !isa<MapOp, IndexOp, ReduceOp, IndexMapOp, ConstantOp, FusedOp,
+              YieldOp>(op);
 }
 
 /// Whether a primitive computes with nothing: its result is known.
@@ -95,7 +95,8 @@ static bool isOfNothing(Operation *op) {
     return type && type.hasStaticShape() && type.getNumElements() == 0;
   };
   return isa<MapOp, ReduceOp, IndexMapOp>(op) &&
-         (isEmpty(op->getResult(0)) || llvm::any_of(op->getOperands(), isEmpty));
+         (isEmpty(op->getResult(0)) ||
+          llvm::any_of(op->getOperands(), isEmpty));
 }
 
 /// No elements, or what a reduction over none is.
