@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_examples.py TOOL PASSES_TD FLAG...: runs the examples of passes' descriptions.
 
-The description of a pass holds two blocks of IR, after "Before:" and "After:". Running the pass on the first,
-with sm_90a as the target, must print what the second one prints without it.
+The description of a pass holds two blocks of IR, after "Before:" and "After:".
+Running the pass on the first, with sm_90a as the target, must print what the
+second one prints without it.
 """
 
 import re

@@ -4,11 +4,12 @@
 
 import json
 import math
+import re
 
 import pytest
 import torch
 
-import plot
+import report
 from harness.errors import is_right, relative_error
 from harness.results import Results, Row, geomean, summary, table, validate
 
@@ -136,16 +137,35 @@ def test_what_is_right_depends_on_pytorch():
     assert not is_right(math.nan, 1.0, "f32")
 
 
-def test_plot_is_drawn(tmp_path):
+def test_report_has_tables_losses_and_charts(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    results(row("a"), row("b", deplo_us=40.0, compile_us=None)).write(tmp_path / "r.json")
-    assert plot.main([str(tmp_path / "r.json")]) == 0
-    assert "<svg" in (tmp_path / "r.svg").read_text()[:1000]
-    assert plot.main([str(tmp_path / "r.json"), "-o", str(tmp_path / "r.png")]) == 0
-    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    rows = [row("won", compile_us=None), row("lost", deplo_us=40.0, compile_us=None)]
+    results(*rows).write(tmp_path / "r.json")
+    assert report.main([str(tmp_path / "r.json"), "-o", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "results.md").read_text()
+    assert "## Speed: suite, f32" in page and "A copy moves 4000 GB/s." in page
+    assert "In 1 of 2 cases a peer is faster:" in page
+    assert re.search(r"^lost +0\.50$", page, re.M) and not re.search(r"^won +\d\.\d+$", page, re.M)
+    assert "![suite, f32](r.svg)" in page
+    assert "<svg" in (tmp_path / "out" / "r.svg").read_text()[:1000]
+    assert capsys.readouterr().out == f"{tmp_path / 'out' / 'results.md'}\n"
 
 
-def test_plot_of_nothing_is_an_error(tmp_path, capsys):
-    (tmp_path / "r.json").write_text("{}")
-    assert plot.main([str(tmp_path / "r.json")]) == 1
+def test_report_without_losses_or_charts(tmp_path):
+    results(row("won", compile_us=None)).write(tmp_path / "r.json")
+    assert report.main([str(tmp_path / "r.json"), "--no-charts", "-o", str(tmp_path)]) == 0
+    page = (tmp_path / "results.md").read_text()
+    assert "In none of 1 cases is a peer faster." in page and "![" not in page
+
+
+def test_every_committed_result_is_reported(tmp_path):
+    assert report.main(["--no-charts", "-o", str(tmp_path)]) == 0
+    page = (tmp_path / "results.md").read_text()
+    assert page.count("\n## ") + 1 == len(list(report.RESULTS.glob("*.json")))
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "no JSON"])
+def test_report_of_no_result_is_an_error(tmp_path, capsys, text):
+    (tmp_path / "r.json").write_text(text)
+    assert report.main([str(tmp_path / "r.json"), "-o", str(tmp_path)]) == 1
     assert "error: " in capsys.readouterr().err

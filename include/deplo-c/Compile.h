@@ -1,10 +1,18 @@
 /* SPDX-FileCopyrightText: the deplo authors
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The compiler, in C: IR text in, IR text at a later level or a package out.
- * Every function may be called from every thread; one compilation belongs to
- * one thread at a time. Text that is returned is UTF-8 and ends in a zero byte.
- */
+ * The compiler, in C: IR text in, IR text at a later level or a package out. In
+ * libDeploC.so. docs/embedding.md has an example.
+ *
+ * Errors: a compilation that failed says why; no input ends the process.
+ *
+ * Ownership: a compilation is given back with deploCompilationDestroy(), and
+ * what it returns lives as long as it does. The IR and the options are read
+ * before deploCompile() returns and not kept. Text that is returned is UTF-8,
+ * ends in a zero byte and is never to be freed.
+ *
+ * Threads: every function may be called from every thread; one compilation
+ * belongs to one thread at a time. */
 
 #ifndef DEPLO_C_COMPILE_H
 #define DEPLO_C_COMPILE_H
@@ -21,7 +29,8 @@ extern "C" {
 
 typedef struct DeploCompilation DeploCompilation;
 
-/* Compiles the IR of `size` bytes at `ir`, text or bytecode at any level.
+/* Compiles the IR of `size` bytes at `ir`: text or bytecode, at any level or of
+ * linalg on tensors.
  *
  * `options` is a JSON object, or NULL for the defaults:
  *   "target":    the chip, "sm_90a"; deploTargets() lists those known
@@ -35,7 +44,7 @@ typedef struct DeploCompilation DeploCompilation;
  *   "ptxas":     false to leave the assembling of PTX to the driver
  *   "name":      the package's name
  *   "cache":     false to compile anew. Otherwise a result is taken from memory
- *                or disk if the same IR, apart from its locations, was compiled
+ *                or disk if the same IR, apart from places in files, was compiled
  *                with the same options by the same compiler. The folder is that
  *                of the environment variable DEPLO_CACHE_DIR, else deplo in
  *                XDG_CACHE_HOME or ~/.cache; DEPLO_CACHE=off goes without.

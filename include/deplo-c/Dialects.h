@@ -78,8 +78,11 @@ typedef struct DeploPipelineOptions {
 MLIR_CAPI_EXPORTED DeploPipelineOptions deploPipelineOptionsDefault(void);
 
 /* Each adds the passes of one stage to `manager`, which is anchored on
- * builtin.module: graph to tensor, tensor to loop, loop to tile, tile to
- * kernel, kernel to the LLVM and NVVM dialects. */
+ * builtin.module: linalg on tensors to graph, graph to tensor, tensor to loop,
+ * loop to tile, tile to kernel, kernel to the LLVM and NVVM dialects. */
+MLIR_CAPI_EXPORTED void
+deploAddLinalgPipeline(MlirOpPassManager manager,
+                       const DeploPipelineOptions *options);
 MLIR_CAPI_EXPORTED void
 deploAddGraphPipeline(MlirOpPassManager manager,
                       const DeploPipelineOptions *options);

@@ -31,15 +31,24 @@ double getOperationCost(llvm::StringRef operation) {
 }
 
 double estimateSeconds(const KernelCost &kernel, const MachineModel &machine) {
-  int64_t busy = std::clamp<int64_t>(kernel.pieces, 1, machine.multiprocessors);
-  double share = static_cast<double>(busy) / machine.multiprocessors;
-  bool staysOnChip = kernel.getBytesPerPiece() <= machine.onChipBytes;
-  double bytes = static_cast<double>(kernel.bytesRead) *
-                     (staysOnChip ? 1 : kernel.sweeps) +
-                 kernel.bytesWritten;
-  double traffic = bytes / (machine.bytesPerSecond * share);
-  double arithmetic = kernel.operations / (machine.operationsPerSecond * share);
-  return machine.launchSeconds + std::max(traffic, arithmetic);
+  auto estimate = [&](int64_t pieces, bool staysOnChip, int64_t launches) {
+    int64_t busy = std::clamp<int64_t>(pieces, 1, machine.multiprocessors);
+    double share = static_cast<double>(busy) / machine.multiprocessors;
+    double bytes = static_cast<double>(kernel.bytesRead) *
+                       (staysOnChip ? 1 : kernel.sweeps) +
+                   kernel.bytesWritten;
+    double traffic = bytes / (machine.bytesPerSecond * share);
+    double arithmetic =
+        kernel.operations / (machine.operationsPerSecond * share);
+    return launches * machine.launchSeconds + std::max(traffic, arithmetic);
+  };
+  double whole = estimate(
+      kernel.pieces, kernel.getBytesPerPiece() <= machine.onChipBytes, 1);
+  // Long rows may be divided: then each sweep is two kernels, for the parts and
+  // for the totals, and reads everything again.
+  double divided = estimate(machine.multiprocessors, /*staysOnChip=*/false,
+                            2 * kernel.sweeps);
+  return std::min(whole, divided);
 }
 
 bool pays(const KernelCost &fused, const KernelCost &producer,

@@ -104,6 +104,7 @@ private:
                        varies);
   }
   bool isStaged(const ScheduleChoice &candidate) const;
+  bool keepsPart(const ScheduleChoice &candidate) const;
   double getRowBytes() const;
   double getLoadBytes(const ScheduleChoice &candidate) const;
   int64_t getResidentBlocks(const ScheduleChoice &candidate) const;
@@ -351,6 +352,8 @@ int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
     resident =
         std::min<int64_t>(resident, target.sharedPerMultiprocessor /
                                         (getRowBytes() * getRows(candidate)));
+  else if (keepsPart(candidate))
+    resident = 1;
   return std::max<int64_t>(resident, 1);
 }
 
@@ -359,6 +362,13 @@ int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
 bool Model::isStaged(const ScheduleChoice &candidate) const {
   return pins.stages.value_or(true) && candidate.chunk && facts.passes > 1 &&
          getRowBytes() * getRows(candidate) <= target.sharedPerBlock;
+}
+
+/// Whether a part of rows in chunks is kept in shared memory, all of it, as
+/// split_sweeps does where they don't fit.
+bool Model::keepsPart(const ScheduleChoice &candidate) const {
+  return pins.stages.value_or(true) && candidate.chunk && facts.passes > 1 &&
+         getRowBytes() * getRows(candidate) > target.sharedPerBlock;
 }
 
 /// Bytes of a row that later passes read again.
@@ -391,10 +401,16 @@ double Model::getLoadBytes(const ScheduleChoice &candidate) const {
 double Model::getTraffic(const ScheduleChoice &candidate,
                          double resident) const {
   double again = 0;
-  if (candidate.chunk && !isStaged(candidate)) {
-    double rows = target.multiprocessors * resident * getRows(candidate);
-    double misses = std::min(rows * getRowBytes() / target.l2Bytes, 1.0);
-    again = (facts.passes - 1) * misses;
+  if (candidate.chunk && facts.passes > 1 && !isStaged(candidate)) {
+    // split_sweeps keeps what it can on chip, and finds in L2 what was read
+    // last.
+    double rows = getRows(candidate);
+    double kept = keepsPart(candidate) ? target.sharedPerBlock : 0;
+    double rest = std::max(getRowBytes() * rows - kept, 0.0);
+    double inL2 = keptInL2 * target.l2Bytes /
+                  (target.multiprocessors * resident * rest);
+    again = (facts.passes - 1) * std::max(1 - inL2, 0.0) * rest /
+            (getRowBytes() * rows);
   }
   double traffic = 0;
   for (const ScheduleAccess &access : facts.accesses) {

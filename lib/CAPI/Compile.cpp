@@ -160,6 +160,7 @@ const char *deploCompilationReport(DeploCompilation *compilation) {
         toText(json::Object{{"ir", result.ir},
                             {"steps", std::move(steps)},
                             {"kernels", std::move(kernels)},
+                            {"fusion", result.fusion},
                             {"timings_ms", std::move(timings)},
                             {"warnings", json::Array(result.warnings)}});
   }

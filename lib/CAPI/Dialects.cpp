@@ -99,6 +99,11 @@ static void add(void (*build)(OpPassManager &, const CompilePipelineOptions &),
   build(*unwrap(manager), cxx);
 }
 
+void deploAddLinalgPipeline(MlirOpPassManager manager,
+                            const DeploPipelineOptions *options) {
+  add(buildLinalgPipeline, manager, options);
+}
+
 void deploAddGraphPipeline(MlirOpPassManager manager,
                            const DeploPipelineOptions *options) {
   add(buildGraphPipeline, manager, options);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "deplo-c/Runtime.h"
+#include "CAPISupport.h"
+#include "deplo-c/Emulator.h"
 #include "deplo/Runtime/Executable.h"
 
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@ using Json = nlohmann::ordered_json;
 struct DeploExecutable {
   std::unique_ptr<Executable> executable;
   std::string info;
+  std::string counters;
 };
 
 static Device *unwrap(DeploDevice *device) {
@@ -28,6 +31,8 @@ static int fail(std::string message) {
   lastError() = std::move(message);
   return 1;
 }
+
+int failCall(std::string message) { return fail(std::move(message)); }
 
 static int finish(const Status &status) {
   return status.ok() ? 0 : fail(status.message());
@@ -202,7 +207,7 @@ int deploExecutableLoad(DeploDevice *device, const void *bytes, size_t size,
   if (!loaded.ok())
     return fail(loaded.message());
   std::string info = (*loaded)->info();
-  *executable = new DeploExecutable{std::move(*loaded), std::move(info)};
+  *executable = new DeploExecutable{std::move(*loaded), std::move(info), {}};
   return 0;
 }
 
@@ -218,6 +223,13 @@ int deploExecutableRun(DeploExecutable *executable, void *const *buffers,
 
 const char *deploExecutableInfo(DeploExecutable *executable) {
   return isNull(__func__, executable) ? nullptr : executable->info.c_str();
+}
+
+const char *deploExecutableCounters(DeploExecutable *executable) {
+  if (isNull(__func__, executable))
+    return nullptr;
+  executable->counters = executable->executable->counters();
+  return executable->counters.c_str();
 }
 
 size_t deploExecutableInputs(DeploExecutable *executable) {

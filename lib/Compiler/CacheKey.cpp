@@ -103,6 +103,27 @@ const std::string &describeCompiler() {
 
 } // namespace
 
+/// What locations say but for places in files: names of arguments, and of the
+/// operators that kernels are called after.
+static void printNames(ModuleOp module, raw_ostream &stream) {
+  auto print = [&](Location location) {
+    location->walk([&](Location part) {
+      if (auto name = dyn_cast<NameLoc>(part))
+        stream << name.getName() << '\0';
+      else if (auto fused = dyn_cast<FusedLoc>(part))
+        stream << fused.getMetadata() << '\0';
+      return WalkResult::advance();
+    });
+  };
+  module->walk([&](Operation *op) {
+    print(op->getLoc());
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          print(argument.getLoc());
+  });
+}
+
 bool isCacheable(const CompileOptions &options) {
   return !options.trace && options.passes.empty();
 }
@@ -123,11 +144,11 @@ std::string getCacheKey(ModuleOp module, const CompileOptions &options) {
   if (options.device == "host") {
     add(getHostTarget());
   } else {
-    for (StringRef file : {"bin/ptxas", "bin/nvdisasm"})
-      add(describeFile(findInToolkit(file).value_or("")));
-    add(describeFile(findTool("ptxas").value_or("")));
+    for (StringRef tool : {"ptxas", "nvdisasm"})
+      add(describeFile(findTool(tool).value_or("")));
   }
   module->print(stream, OpPrintingFlags().enableDebugInfo(false));
+  printNames(module, stream);
   return llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(text)),
                      /*LowerCase=*/true);
 }

@@ -30,6 +30,34 @@ struct FieldWriter {
 
 } // namespace
 
+json::Value deplo::toJSON(const BufferReport &buffer) {
+  return json::Object{{"name", buffer.name},
+                      {"bytes_read", buffer.bytesRead},
+                      {"bytes_written", buffer.bytesWritten}};
+}
+
+bool deplo::fromJSON(const json::Value &value, BufferReport &buffer,
+                     json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  return mapper && mapper.map("name", buffer.name) &&
+         mapper.map("bytes_read", buffer.bytesRead) &&
+         mapper.map("bytes_written", buffer.bytesWritten);
+}
+
+json::Value deplo::toJSON(const FusionDecision &decision) {
+  return json::Object{{"step", decision.step},
+                      {"fused", decision.isFused},
+                      {"text", decision.text}};
+}
+
+bool deplo::fromJSON(const json::Value &value, FusionDecision &decision,
+                     json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  return mapper && mapper.map("step", decision.step) &&
+         mapper.map("fused", decision.isFused) &&
+         mapper.map("text", decision.text);
+}
+
 json::Object deplo::toJson(const KernelReport &kernel) {
   json::Object object;
   forEachField(kernel, FieldWriter{object});
@@ -54,6 +82,7 @@ std::string deplo::serialize(const CompileResult &result) {
   std::string bytes;
   llvm::raw_string_ostream(bytes)
       << json::Value(json::Object{{"kernels", std::move(kernels)},
+                                  {"fusion", result.fusion},
                                   {"ir", int64_t(result.ir.size())}})
       << '\n'
       << result.ir << result.package;
@@ -71,13 +100,17 @@ std::optional<CompileResult> deplo::deserialize(llvm::StringRef bytes) {
   const json::Array *kernels = object ? object->getArray("kernels") : nullptr;
   std::optional<int64_t> irBytes =
       object ? object->getInteger("ir") : std::nullopt;
-  if (!kernels || !irBytes || *irBytes < 0 || uint64_t(*irBytes) > rest.size())
+  const json::Value *fusion = object ? object->get("fusion") : nullptr;
+  if (!kernels || !fusion || !irBytes || *irBytes < 0 ||
+      uint64_t(*irBytes) > rest.size())
     return std::nullopt;
   CompileResult result;
   json::Path::Root root;
   for (const json::Value &kernel : *kernels)
     if (!fromJson(kernel, result.kernels.emplace_back(), root))
       return std::nullopt;
+  if (!json::fromJSON(*fusion, result.fusion, root))
+    return std::nullopt;
   result.ir = rest.take_front(*irBytes).str();
   result.package = rest.drop_front(*irBytes).str();
   return result;

@@ -6,6 +6,7 @@
 #include "Reports.h"
 
 #include "deplo/Compiler/CompileCache.h"
+#include "deplo/Conversion/LinalgToGraph.h"
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -215,10 +216,14 @@ LogicalResult Compilation::lower() {
                                llvm::IsaPred<MemRefType>) &&
                  function.getNumResults() != 0;
         });
-    if (failed(stage(Level::Tensor, isGraph, "graph", buildGraphPipeline)) ||
+    bool isLinalg =
+        llvm::any_of(module->getOps<func::FuncOp>(), holdsForeignTensorOps);
+    if (failed(stage(Level::Graph, isLinalg, "linalg", buildLinalgPipeline)) ||
+        failed(stage(Level::Tensor, isGraph, "graph", buildGraphPipeline)) ||
         failed(stage(Level::Loop, isGraph, "loop", buildLoopPipeline)))
       return failure();
     collectCosts(*module, result.kernels);
+    result.fusion = collectFusion(trace.getSteps());
     if (options.device == "cuda" &&
         failed(stage(Level::Tile, contains<loop::KernelOp>(), "tile",
                      buildTilePipeline)))

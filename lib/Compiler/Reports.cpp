@@ -5,6 +5,7 @@
 
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Analysis/MemoryTraffic.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Target/Occupancy.h"
 
@@ -57,12 +58,39 @@ void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
   }
 }
 
+static void addTraffic(tile::KernelOp kernel, KernelReport &report) {
+  auto traffic = tile::getMemoryTraffic(kernel);
+  if (!traffic)
+    return;
+  report.traffic.clear();
+  for (auto [argument, buffer] :
+       llvm::zip_equal(kernel.getMemrefs(), *traffic)) {
+    auto name = argument.getLoc()->findInstanceOf<NameLoc>();
+    report.traffic.push_back({name ? name.getName().str() : "",
+                              buffer.bytesRead, buffer.bytesWritten});
+  }
+}
+
 void collectSchedules(ModuleOp module, std::vector<KernelReport> &reports) {
   for (auto kernel : module.getOps<tile::KernelOp>()) {
     KernelReport &report = getReport(reports, kernel.getSymName());
     if (kernel.getScheduleAttr())
       report.schedule = toString(kernel.getScheduleAttr());
+    addTraffic(kernel, report);
   }
+}
+
+std::vector<FusionDecision> collectFusion(ArrayRef<Step> steps) {
+  std::vector<FusionDecision> decisions;
+  for (const Step &step : steps) {
+    StringRef name = StringRef(step.name).split(':').second;
+    if (!name.starts_with("fuse_"))
+      continue;
+    for (const StepRemark &remark : step.remarks)
+      if (remark.kind == "passed" || remark.kind == "missed")
+        decisions.push_back({name.str(), remark.kind == "passed", remark.text});
+  }
+  return decisions;
 }
 
 void collectScheduleReasons(ArrayRef<Step> steps,

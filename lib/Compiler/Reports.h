@@ -17,9 +17,12 @@ namespace deplo {
 /// One report for each loop.kernel: its bytes, operations and bound.
 void collectCosts(mlir::ModuleOp module, std::vector<KernelReport> &reports);
 
-/// The schedule of each tile.kernel.
+/// The schedule of each tile.kernel, and the bytes that its accesses move.
 void collectSchedules(mlir::ModuleOp module,
                       std::vector<KernelReport> &reports);
+
+/// What the fusion passes decided, from their remarks.
+std::vector<FusionDecision> collectFusion(llvm::ArrayRef<Step> steps);
 
 /// Why, from the remarks of select_schedule.
 void collectScheduleReasons(llvm::ArrayRef<Step> steps,

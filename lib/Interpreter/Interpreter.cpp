@@ -363,6 +363,32 @@ LogicalResult Interpreter::runTile(Operation *op) {
         numbers[load.getResult()] = std::move(result);
         return done;
       })
+      .Case([&](tile::GatherOp gather) {
+        const Numbers &offsets = numbers.find(gather.getOffsets())->second;
+        const Numbers *mask = nullptr, *otherwise = nullptr;
+        if (gather.getMask())
+          mask = &numbers.find(gather.getMask())->second;
+        if (gather.getOtherwise())
+          otherwise = &numbers.find(gather.getOtherwise())->second;
+        View view = views.lookup(gather.getMemref());
+        Numbers result(offsets.size(),
+                       getZero(gather.getType().getElementType()));
+        for (auto [i, offset] : llvm::enumerate(offsets)) {
+          if (mask && (*mask)[i].integer == 0) {
+            if (otherwise)
+              result[i] = (*otherwise)[i];
+            continue;
+          }
+          if (offset.integer < 0 ||
+              offset.integer >= static_cast<int64_t>(view.elements->size()))
+            return LogicalResult(
+                op->emitError() << "accesses element " << offset.integer
+                                << " of an array of " << view.elements->size());
+          result[i] = (*view.elements)[offset.integer];
+        }
+        numbers[gather.getResult()] = std::move(result);
+        return success();
+      })
       .Case([&](tile::StoreOp store) {
         const Numbers &value = numbers.find(store.getValue())->second;
         return runBox(op, [&](int64_t i, Number *element) {
@@ -535,6 +561,12 @@ LogicalResult Interpreter::run(Operation *op) {
         return success();
       })
       .Case([&](loop::LoadOp load) {
+        if (Value condition = load.getCondition())
+          if (numbers.find(condition)->second.front().integer == 0) {
+            Numbers otherwise = numbers.find(load.getOtherwise())->second;
+            numbers[load.getResult()] = std::move(otherwise);
+            return success();
+          }
         Number element;
         LogicalResult done = runAccess(op, load.getMemref(), load.getIndices(),
                                        load.getMap(), element, false);

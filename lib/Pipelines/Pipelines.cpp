@@ -26,6 +26,13 @@ static void addCleanup(OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
+void buildLinalgPipeline(OpPassManager &manager,
+                         const CompilePipelineOptions &options) {
+  OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(createLinalgToGraphPass());
+  addCleanup(function);
+}
+
 void buildGraphPipeline(OpPassManager &manager,
                         const CompilePipelineOptions &options) {
   tile::AttachTargetPassOptions target;
@@ -33,6 +40,8 @@ void buildGraphPipeline(OpPassManager &manager,
   manager.addPass(tile::createAttachTargetPass(target));
   OpPassManager &function = manager.nest<func::FuncOp>();
   function.addPass(graph::createDecomposePass());
+  addCleanup(function);
+  function.addPass(graph::createGatherOperandsPass());
   addCleanup(function);
   function.addPass(graph::createFuseVerticalPass());
   addCleanup(function);
@@ -46,10 +55,14 @@ void buildLoopPipeline(OpPassManager &manager,
   addCleanup(manager);
   manager.addPass(loop::createCollapseLoopsPass());
   addCleanup(manager);
+  manager.addPass(loop::createMergeEqualKernelsPass());
   OpPassManager &kernel = manager.nest<loop::KernelOp>();
   kernel.addPass(loop::createFuseReductionsPass());
   kernel.addPass(loop::createFuseLoopsPass());
   addCleanup(kernel);
+  tile::SplitReducePassOptions split;
+  split.alignment = options.alignment;
+  manager.addPass(tile::createSplitReducePass(split));
 }
 
 void buildTilePipeline(OpPassManager &manager,
@@ -66,6 +79,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createBlockifyLaunchPass());
   kernel.addPass(tile::createChunkReducePass());
   addCleanup(kernel);
+  kernel.addPass(tile::createSplitSweepsPass());
   kernel.addPass(tile::createStageInputsPass());
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
@@ -106,6 +120,7 @@ void buildLLVMPipeline(OpPassManager &manager,
 
 void buildCompilePipeline(OpPassManager &manager,
                           const CompilePipelineOptions &options) {
+  buildLinalgPipeline(manager, options);
   buildGraphPipeline(manager, options);
   buildLoopPipeline(manager, options);
   buildTilePipeline(manager, options);
@@ -118,6 +133,8 @@ void registerPipelines() {
   auto add = [](StringRef name, StringRef description, auto build) {
     PassPipelineRegistration<CompilePipelineOptions>(name, description, build);
   };
+  add("deplo-linalg-pipeline",
+      "linalg on tensors to graph, from other compilers", buildLinalgPipeline);
   add("deplo-graph-pipeline",
       "graph to tensor: named operators to fused primitives",
       buildGraphPipeline);
@@ -129,7 +146,7 @@ void registerPipelines() {
       buildKernelPipeline);
   add("deplo-llvm-pipeline", "kernel to the LLVM and NVVM dialects",
       buildLLVMPipeline);
-  add("deplo-compile", "graph to PTX: all stages in order",
+  add("deplo-compile", "linalg or graph to PTX: all stages in order",
       buildCompilePipeline);
 }
 
@@ -137,19 +154,24 @@ std::string getStepName(StringRef passFlag) {
   // The number of a scheduling step is part of its name, whether or not those
   // between have been written.
   static const std::pair<StringLiteral, StringLiteral> steps[] = {
+      {"deplo-linalg-to-graph", "g:linalg_to_graph"},
       {"deplo-decompose", "g:decompose"},
+      {"deplo-gather-operands", "g:gather_operands"},
       {"deplo-fuse-vertical", "g:fuse_vertical"},
       {"deplo-fuse-horizontal", "g:fuse_horizontal"},
       {"deplo-graph-to-loop", "l:graph_to_loop"},
       {"deplo-collapse-loops", "l:collapse_loops"},
+      {"deplo-merge-equal-kernels", "l:merge_equal_kernels"},
       {"deplo-fuse-reductions", "l:fuse_reductions"},
       {"deplo-fuse-loops", "l:fuse_loops"},
       {"deplo-attach-target", "g:attach_target"},
+      {"deplo-split-reduce", "l:split_reduce"},
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-chunk-reduce", "t:006_chunk_reduce"},
+      {"deplo-split-sweeps", "t:split_sweeps"},
       {"deplo-stage-inputs", "t:007_stage_inputs"},
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-async-copy", "t:013_async_copy"},

@@ -22,7 +22,19 @@ LoadedKernels::~LoadedKernels() = default;
 
 KernelAttributes LoadedKernels::attributes(size_t) const { return {}; }
 
+Status LoadedKernels::launchWithin(size_t kernel, void *const *args,
+                                   const ArgumentExtent *, size_t count,
+                                   Stream stream) {
+  return launch(kernel, args, count, stream);
+}
+
+std::string LoadedKernels::counters() const { return {}; }
+
 Device::~Device() = default;
+
+bool Device::runsPackagesFor(std::string_view kind) const {
+  return kind == deviceKind(info().name);
+}
 
 Result<void *> Device::allocate(size_t bytes) {
   constexpr size_t alignment = 256;

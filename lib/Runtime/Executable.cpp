@@ -15,7 +15,7 @@ Result<std::unique_ptr<Executable>> Executable::load(std::string_view bytes,
     return package.status();
   Manifest &manifest = package->manifest;
   const std::string &deviceName = device.info().name;
-  if (manifest.device != deviceKind(deviceName))
+  if (!device.runsPackagesFor(manifest.device))
     return Status::failure("the package is made for device '" +
                            manifest.device + "' and cannot be loaded on '" +
                            deviceName + "'; compile it for that device");
@@ -36,10 +36,15 @@ Executable::Executable(Device &device, Manifest manifest,
           {uintptr_t(tensor.alignment) - 1, tensorBytes(tensor) == 0});
 
   const size_t firstSlotOf[] = {0, header.inputs.size(), bufferCount()};
+  std::vector<bool> isWritten(bufferCount() + header.temps.size(), false);
   for (const LaunchInfo &launch : header.launches) {
     launches.push_back({launch.kernel, slots.size(), launch.args.size()});
-    for (const LaunchArgument &arg : launch.args)
+    for (const LaunchArgument &arg : launch.args) {
       slots.push_back(uint32_t(firstSlotOf[size_t(arg.kind)] + arg.index));
+      extents.push_back(extentOf(arg, isWritten[slots.back()]));
+    }
+    for (size_t i = launches.back().firstSlot; i < slots.size(); ++i)
+      isWritten[slots[i]] = true;
   }
   if (!header.temps.empty())
     arenas =
@@ -49,6 +54,28 @@ Executable::Executable(Device &device, Manifest manifest,
 Executable::~Executable() {
   if (arenas)
     arenas->close();
+}
+
+/// Outputs and temporaries have no values before a launch had them.
+ArgumentExtent Executable::extentOf(const LaunchArgument &arg,
+                                    bool isWritten) const {
+  ArgumentExtent extent;
+  if (arg.kind == LaunchArgument::Kind::Temp) {
+    extent.name = "a temporary";
+    extent.bytes = header.temps[arg.index].bytes;
+    extent.isInitialized = isWritten;
+    return extent;
+  }
+  bool isInput = arg.kind == LaunchArgument::Kind::Input;
+  const TensorInfo &tensor =
+      isInput ? header.inputs[arg.index] : header.outputs[arg.index];
+  extent.name = !tensor.name.empty() ? std::string_view(tensor.name)
+                : isInput            ? "an input"
+                                     : "an output";
+  extent.bytes = uint64_t(tensorBytes(tensor).value_or(0));
+  extent.isWritable = !isInput;
+  extent.isInitialized = isInput || isWritten;
+  return extent;
 }
 
 const TensorInfo &Executable::buffer(size_t index) const {
@@ -107,13 +134,16 @@ Status Executable::launchAll(void *const *buffers, void *const *temps,
     for (size_t i = 0; i < launch.slotCount; ++i)
       args[i] =
           slot[i] < firstTemp ? buffers[slot[i]] : temps[slot[i] - firstTemp];
-    Status status =
-        kernels->launch(launch.kernel, args, launch.slotCount, stream);
+    Status status = kernels->launchWithin(launch.kernel, args,
+                                          extents.data() + launch.firstSlot,
+                                          launch.slotCount, stream);
     if (!status.ok())
       return status;
   }
   return Status::success();
 }
+
+std::string Executable::counters() const { return kernels->counters(); }
 
 std::string Executable::info() const {
   std::string text = "{\"device\":\"" + target.info().name +

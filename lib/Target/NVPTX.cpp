@@ -24,19 +24,35 @@ namespace deplo {
 
 std::optional<std::string> findInToolkit(StringRef relativePath) {
   SmallVector<std::string> roots;
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (std::optional<std::string> root = llvm::sys::Process::GetEnv(variable))
-      roots.push_back(*root);
+  auto addVariable = [&](StringRef name) {
+    std::string value = llvm::sys::Process::GetEnv(name).value_or("");
+    SmallVector<StringRef> paths;
+    StringRef(value).split(paths, llvm::sys::EnvPathSeparator, /*MaxSplit=*/-1,
+                           /*KeepEmpty=*/false);
+    roots.append(paths.begin(), paths.end());
+  };
+  addVariable("CUDA_HOME");
+  addVariable("CUDA_PATH");
 #ifdef DEPLO_CUDA_TOOLKIT_ROOT
   roots.push_back(DEPLO_CUDA_TOOLKIT_ROOT);
 #endif
   roots.push_back("/usr/local/cuda");
+  addVariable("DEPLO_CUDA_TOOLKITS");
   for (const std::string &root : roots) {
     SmallString<128> path(root);
     llvm::sys::path::append(path, relativePath);
     if (llvm::sys::fs::exists(path))
       return path.str().str();
   }
+  return std::nullopt;
+}
+
+std::optional<std::string> findLibdevice() {
+  // Triton's package has it beside its ptxas.
+  for (StringRef path :
+       {"nvvm/libdevice/libdevice.10.bc", "lib/libdevice.10.bc"})
+    if (std::optional<std::string> found = findInToolkit(path))
+      return found;
   return std::nullopt;
 }
 

@@ -85,8 +85,8 @@ class TensorSpec:
 
 
 def torch_device(device: str) -> torch.device:
-    """PyTorch's name of "host", "cuda" or "cuda:<n>"."""
-    if device == "host":
+    """Where PyTorch has the tensors of "host", "emu", "cuda" or "cuda:<n>"."""
+    if device in ("host", "emu"):
         return torch.device("cpu")
     return torch.device("cuda", int(device.partition(":")[2] or 0))
 

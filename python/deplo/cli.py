@@ -42,6 +42,15 @@ _COMPILER = [
 ]
 
 
+_FALLBACK = [
+    click.option(
+        "--allow-fallback",
+        is_flag=True,
+        help="Leave operators that deplo doesn't have to PyTorch, with a warning.",
+    )
+]
+
+
 def _with(options: list[Callable]) -> Callable:
     return lambda command: functools.reduce(lambda f, option: option(f), reversed(options), command)
 
@@ -88,7 +97,7 @@ def _fail(message: str) -> NoReturn:
 
 
 def _device_option(default: str | None, text: str) -> Callable:
-    choice = click.Choice(["cuda", "host"])
+    choice = click.Choice(["cuda", "host", "emu"])
     return click.option("--device", type=choice, default=default, help=text)
 
 
@@ -147,6 +156,7 @@ def explain_command(**options: Any) -> None:
 @main.command("run")
 @_with(_SOURCE)
 @_with(_COMPILER)
+@_with(_FALLBACK)
 @_device_option(None, "Device to run on (default cuda if present, else host).")
 @_reports_errors
 def run_command(**options: Any) -> None:
@@ -159,6 +169,7 @@ def run_command(**options: Any) -> None:
 @main.command("bench")
 @_with(_SOURCE)
 @_with(_COMPILER)
+@_with(_FALLBACK)
 @_device_option(None, "Device to run on (default cuda if present, else host).")
 @click.option("--torch-compile", is_flag=True, help="Time torch.compile as well.")
 @_reports_errors

@@ -12,7 +12,7 @@ import click
 
 from .compilation import DEFAULT_TARGET, Compilation, Options, compile_ir, try_compile
 from .errors import Error
-from .explain import count, explain_text
+from .explain import count, counters_text, explain_text
 from .files import write_file
 from .source import Program, Source, load_source
 from .steps import dump, verbose_lines
@@ -80,6 +80,10 @@ def compile_source(
     if explain:
         full = result if level is None else compile_package(text, options)
         click.echo(explain_text(full.report))
+        if options.device == "emu":
+            from .emulator import counters_of_package
+
+            click.echo(counters_text(counters_of_package(full.package or b"")))
     if output is not None:
         data = result.ir.encode() if level else result.package
         write_file(output, data or b"")
@@ -112,7 +116,7 @@ def _print_torch(source: Source, program: "ImportedProgram | None", output: Path
 
 def _summary(source: Source, options: Options, result: Compilation) -> str:
     names = ", ".join(kernel["name"] for kernel in result.kernels)
-    where = options.target if options.device == "cuda" else "the host"
+    where = "the host" if options.device == "host" else options.target
     plural = "" if len(result.kernels) == 1 else "s"
     size = count(len(result.package or b""), "B")
     return (

@@ -21,7 +21,8 @@ class Options:
     """What the compiler is asked for.
 
     Attributes:
-        device: "cuda" or "host".
+        device: "cuda", "host", or "emu", which runs what is compiled for "cuda"
+            and needs no assembled code.
         target: the GPU, as "sm_90a"; of no meaning to "host".
         level: of the IR in the report, or "package".
         schedule: overrides, "stage_inputs=always,warps=4".
@@ -96,11 +97,18 @@ def _text(raw: bytes | None) -> str:
     return (raw or b"").decode("utf-8", "replace")
 
 
+def _json(options: Options) -> bytes:
+    fields = vars(options)
+    if options.device == "emu":
+        fields = fields | {"device": "cuda", "ptxas": False}
+    return json.dumps(fields).encode()
+
+
 def try_compile(ir: str, options: Options) -> Compilation:
     """Compiles IR text of any level; a failure is in the result's `error`."""
     library = _functions()
     encoded = ir.encode()
-    handle = library.deploCompile(encoded, len(encoded), json.dumps(vars(options)).encode())
+    handle = library.deploCompile(encoded, len(encoded), _json(options))
     try:
         message = library.deploCompilationError(handle)
         report = json.loads(_text(library.deploCompilationReport(handle)) or "{}")

@@ -27,9 +27,16 @@ def default_device(inputs: Sequence[torch.Tensor]) -> str:
 
 def default_target() -> str:
     """The GPU present, else the default target."""
-    if not torch.cuda.is_available():
-        return compilation.DEFAULT_TARGET
-    major, minor = torch.cuda.get_device_capability()
+    return target_of(None) if torch.cuda.is_available() else compilation.DEFAULT_TARGET
+
+
+def target_of(device: torch.device | None) -> str:
+    """The target of a CUDA device, or of the current one.
+
+    Raises:
+        Error: deplo has no description of it.
+    """
+    major, minor = torch.cuda.get_device_capability(device)
     name = f"sm_{major}{minor}"
     known = {target["chip"] for target in compilation.targets()}
     for candidate in (f"{name}a", name):
@@ -57,7 +64,8 @@ def compile(
     Args:
         example_inputs: tensors (f32, f16, bf16, i64, i32, i8, u8, bool); their values don't matter.
         target: GPU to compile for, as "sm_90a"; default, the one present.
-        device: "cuda", "cuda:<n>" or "host"; default, where the inputs are.
+        device: "cuda", "cuda:<n>", "host", or "emu", which runs and checks the
+            GPU's kernels on the CPU; default, where the inputs are.
         schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
         passes: a textual pass pipeline in place of the default.
         ptxas: assemble for the target; False leaves it to the driver.
@@ -74,8 +82,8 @@ def compile(
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
     device = device or default_device(example_inputs)
-    if device.partition(":")[0] not in ("cuda", "host"):
-        raise Error(f"there is no device '{device}'; use 'cuda', 'cuda:<n>' or 'host'")
+    if device.partition(":")[0] not in ("cuda", "host", "emu"):
+        raise Error(f"there is no device '{device}'; use 'cuda', 'cuda:<n>', 'host' or 'emu'")
     program = import_program(
         function, example_inputs, names=input_names, modules=modules, seed=seed
     )
@@ -91,7 +99,7 @@ def compile(
 
 
 def load(package: bytes, device: str | None = None) -> "LoadedFunction":
-    """A callable from the bytes of a package, on "cuda", "cuda:<n>" or "host".
+    """A callable from the bytes of a package, on "cuda", "cuda:<n>", "host" or "emu".
 
     Raises:
         Error: the package is damaged, or the device isn't there.

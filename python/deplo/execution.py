@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What `deplo run` and `deplo bench` do, apart from reading options."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from .source import Program, load_source
 if TYPE_CHECKING:
     import torch
 
-    from .compiler import LoadedFunction
+    from .importer import ImportedProgram
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Execution:
     """
 
     device: str
-    function: "LoadedFunction"
+    function: Callable
     inputs: "list[torch.Tensor]"
     wanted: "list[torch.Tensor] | None"
     eager: Any
@@ -54,17 +55,19 @@ def prepare(
     schedule: str,
     passes: str,
     device: str | None,
+    allow_fallback: bool = False,
 ) -> Execution:
     """Compiles a source for the device and puts its inputs there."""
     import torch
 
     from .compiler import CompiledFunction, default_target
+    from .importer import export_program
     from .reference import reference
 
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "host"
     if device == "cuda" and not torch.cuda.is_available():
-        raise Error("PyTorch sees no CUDA device; use --device host")
+        raise Error("PyTorch sees no CUDA device; use --device host or --device emu")
     source = load_source(code, file, inputs, seed)
     options = Options(
         device=device,
@@ -75,11 +78,40 @@ def prepare(
     if source.program is None:
         return _prepare_ir(source.ir or "", options, seed)
     program = source.program
-    wanted = reference(import_source(program).exported, program.inputs)
+    exported = export_program(program.function, program.inputs, program.modules)
+    wanted = reference(exported, program.inputs)
     if device == "cuda":
         _move(program, "cuda")
-    function = CompiledFunction(import_source(program), options, device)
+    if allow_fallback:
+        function = _with_fallback(program.function, options)
+    else:
+        function = CompiledFunction(_import(program), options, device)
     return Execution(device, function, program.inputs, wanted, program.function)
+
+
+def _import(program: Program) -> "ImportedProgram":
+    try:
+        return import_source(program)
+    except Error as error:
+        raise Error(f"{error}; --allow-fallback leaves operators to PyTorch") from error
+
+
+def _with_fallback(function: Callable, options: Options) -> Callable:
+    """`torch.compile` with deplo's backend, which leaves some operators to PyTorch."""
+    import torch
+
+    from .backend import backend
+
+    if options.passes:
+        raise Error("--allow-fallback and --passes don't go together: leave one out")
+    given = {"target": options.target, "schedule": options.schedule}
+    compiled = torch.compile(function, backend=backend, options=given)
+
+    def run(*inputs: "torch.Tensor") -> Any:
+        with torch.no_grad():
+            return compiled(*inputs)
+
+    return run
 
 
 def _move(program: Program, device: str) -> None:

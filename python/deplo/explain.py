@@ -58,10 +58,15 @@ def _plain(value: Any) -> str:
 def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
     """Every fact about one kernel as (what, value), in the order of DESIGN."""
     read, written = kernel.get("bytes_read", 0), kernel.get("bytes_written", 0)
+    moved = [
+        f"{buffer['name']} {count(buffer['bytes_read'] + buffer['bytes_written'], 'B')}"
+        for buffer in kernel.get("traffic", [])
+    ]
     occupancy = kernel.get("occupancy")
     return [
         ("bytes read", count(read, "B")),
         ("bytes written", count(written, "B")),
+        ("moved by buffer", ", ".join(moved) or "-"),
         ("operations", count(kernel.get("flops"))),
         ("intensity", f"{kernel.get('intensity', 0.0):.3g} operations a byte"),
         ("bound by", _plain(kernel.get("bound"))),
@@ -78,27 +83,16 @@ def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def fusion_decisions(steps: Sequence[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """What the fusion passes merged and kept apart, as (pass, decision, why)."""
-    words = {"passed": "fused", "missed": "not fused"}
-    return [
-        (step["step"].partition(":")[2], words[remark["kind"]], remark["text"])
-        for step in steps
-        if step["step"].partition(":")[2].startswith("fuse_")
-        for remark in step["remarks"]
-        if remark["kind"] in words
-    ]
-
-
 def explain_text(report: dict[str, Any]) -> str:
     """What was fused and why, one table for each kernel, and the compiler's own times."""
     tables = []
-    if decisions := fusion_decisions(report.get("steps", [])):
+    if decisions := report.get("fusion", []):
         table = Table(title="fusion", box=box.ASCII2, title_justify="left")
-        for column in ("pass", "decision", "why"):
+        for column in ("step", "decision", "why"):
             table.add_column(column, overflow="fold")
-        for row in decisions:
-            table.add_row(*row)
+        for decision in decisions:
+            word = "fused" if decision["fused"] else "not fused"
+            table.add_row(decision["step"], word, decision["text"])
         tables.append(table)
     for kernel in report.get("kernels", []):
         table = Table(title=f"kernel {kernel['name']}", box=box.ASCII2, title_justify="left")
@@ -127,6 +121,37 @@ _TARGET_COLUMNS = {
     "registers an SM": ("registers_per_multiprocessor", None),
     "warps an SM": ("warps_per_multiprocessor", None),
 }
+
+
+# What the emulator counted, as (name, key of the counters).
+_COUNTERS = (
+    ("warp instructions", "warp_instructions"),
+    ("thread instructions", "thread_instructions"),
+    ("global bytes loaded", "global_load_bytes"),
+    ("global bytes stored", "global_store_bytes"),
+    ("global sectors", "global_sectors"),
+    ("coalescing (1 is ideal)", "coalescing"),
+    ("shared bytes", "shared_bytes"),
+    ("shared wavefronts", "shared_wavefronts"),
+    ("bank conflict degree (1 is none)", "conflict_degree"),
+    ("local bytes", "local_bytes"),
+    ("barriers", "barriers"),
+    ("divergent branches", "divergent_branches"),
+    ("tensor operations", "tensor_operations"),
+)
+
+
+def counters_text(kernels: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """What each kernel did on the emulator, one table each."""
+    tables = []
+    for name, counters in kernels:
+        rows = [(what, str(counters[key])) for what, key in _COUNTERS]
+        widths = sorted(
+            {entry["access_bytes"] for entry in counters["instructions"] if entry.get("sectors")}
+        )
+        rows.append(("bytes of a thread's global access", ", ".join(map(str, widths)) or "-"))
+        tables.append(grid(f"kernel {name} on the emulator", ("what", "count"), rows))
+    return render(*tables)
 
 
 def targets_text(targets: Sequence[dict[str, Any]]) -> str:

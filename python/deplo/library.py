@@ -8,6 +8,7 @@
 
 import ctypes
 import functools
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from .errors import Error
 COMPILER = "libDeploC"
 RUNTIME = "libDeploRuntime"
 ENVIRONMENT = "DEPLO_LIBRARY"
+TOOLKITS = "DEPLO_CUDA_TOOLKITS"
 
 _SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 _PACKAGE = Path(__file__).resolve().parent
@@ -63,9 +65,21 @@ def _missing(stem: str) -> Error:
     )
 
 
+def installed_toolkits() -> list[Path]:
+    """What has ptxas or libdevice among the installed packages: those of CUDA, and Triton."""
+    roots: list[Path] = []
+    for package, pattern in (("nvidia", "cu*"), ("triton", "backends/nvidia")):
+        spec = importlib.util.find_spec(package)
+        for location in (spec and spec.submodule_search_locations) or ():
+            roots += sorted(Path(location).glob(pattern), reverse=True)
+    files = ("bin/ptxas", "nvvm/libdevice/libdevice.10.bc", "lib/libdevice.10.bc")
+    return [root for root in roots if any((root / file).is_file() for file in files)]
+
+
 @functools.cache
 def compiler_library() -> ctypes.CDLL:
-    """libDeploC, loaded, with device "host" among its devices.
+    """libDeploC, loaded, with devices "host" and "emu" among its devices. Where it finds
+    no CUDA toolkit elsewhere, it takes those of installed packages.
 
     Raises:
         Error: it is not there or can't be loaded.
@@ -73,8 +87,10 @@ def compiler_library() -> ctypes.CDLL:
     path = find(COMPILER)
     if path is None:
         raise _missing(COMPILER)
+    os.environ.setdefault(TOOLKITS, os.pathsep.join(map(str, installed_toolkits())))
     library = _open(path)
     library.deploRegisterHostDevice()
+    library.deploRegisterEmulatedDevice()
     return library
 
 
@@ -90,4 +106,6 @@ def runtime_library() -> ctypes.CDLL:
     path = find(RUNTIME)
     if path is None:
         raise _missing(COMPILER)
-    return _open(path)
+    library = _open(path)
+    library.deploRegisterEmulatedDevice()
+    return library

@@ -8,7 +8,7 @@ Pointers and streams are plain integers; no PyTorch in here.
 import ctypes
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "deploExecutableDestroy": (None, [_HANDLE]),
     "deploExecutableRun": (ctypes.c_int, [_HANDLE, _OUT, _SIZE, _HANDLE]),
     "deploExecutableInfo": (_TEXT, [_HANDLE]),
+    "deploExecutableCounters": (_TEXT, [_HANDLE]),
     "deploPackageInfo": (_TEXT, [_TEXT, _SIZE]),
 }
 
@@ -72,7 +73,7 @@ def _open_device(name: str) -> int:
 
 
 def device_info(name: str) -> dict[str, Any]:
-    """What device "cuda", "cuda:1" or "host" is.
+    """What device "cuda", "cuda:1", "host" or "emu" is.
 
     Raises:
         Error: there is no such device.
@@ -117,7 +118,7 @@ class Executable:
     """
 
     def __init__(self, package: bytes, device: str) -> None:
-        """Loads `package` on "cuda", "cuda:1" or "host".
+        """Loads `package` on "cuda", "cuda:1", "host" or "emu".
 
         Raises:
             Error: no such device, or the package is damaged or of another kind.
@@ -138,6 +139,16 @@ class Executable:
         self._array = ctypes.c_void_p * self._count
         self._run = self._library.deploExecutableRun
 
+    def launcher(self) -> Callable[[tuple[int, ...], int], None]:
+        """`run` for callers that know the number of pointers to be right."""
+        handle, array, count, run = self._handle, self._array, self._count, self._run
+
+        def launch(pointers: tuple[int, ...], stream: int, owner: object = self) -> None:
+            if run(handle, array(*pointers), count, stream):
+                raise _last_error()
+
+        return launch
+
     def run(self, pointers: Sequence[int], stream: int = 0) -> None:
         """Enqueues one execution on addresses of all inputs, then all outputs.
 
@@ -151,6 +162,10 @@ class Executable:
             )
         if self._run(self._handle, self._array(*pointers), self._count, stream):
             raise _last_error()
+
+    def counters(self) -> list[dict[str, Any] | None]:
+        """What the last launch of each kernel did, on a device that counts ("emu")."""
+        return json.loads(self._library.deploExecutableCounters(self._handle) or b"[]")
 
     def __del__(self) -> None:
         if self._handle is not None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Options and fixtures: `pytest --device host|cuda`."""
+"""Options and fixtures: `pytest --device host|cuda|emu`."""
 
 import os
 
@@ -11,7 +11,7 @@ from deplo import library
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--device", choices=("host", "cuda"), default="host", help="where numeric tests run"
+        "--device", choices=("host", "cuda", "emu"), default="host", help="where numeric tests run"
     )
 
 
@@ -38,10 +38,10 @@ def compiler():
 
 @pytest.fixture(scope="session")
 def device(request, compiler):
-    """ "host" or "cuda", as the command line says."""
+    """ "host", "cuda" or "emu", as the command line says."""
     return request.config.getoption("--device")
 
 
 @pytest.fixture(scope="session")
 def torch_device(device):
-    return "cpu" if device == "host" else "cuda"
+    return "cuda" if device == "cuda" else "cpu"

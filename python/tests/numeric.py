@@ -31,7 +31,7 @@ def run(
     function: Callable, inputs: Sequence[torch.Tensor], device: str, **options
 ) -> list[torch.Tensor]:
     """The flat results of the compiled function, on the CPU."""
-    place = "cpu" if device == "host" else "cuda"
+    place = "cuda" if device == "cuda" else "cpu"
     inputs = [move(x, place) for x in inputs]
     results = deplo.compile(function, inputs, device=device, **options)(*inputs)
     return [leaf.cpu() for leaf in pytree.tree_leaves(results)]

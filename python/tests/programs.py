@@ -174,6 +174,21 @@ class _Writer:
         name, value = self.operand(10)
         self.put(text.format(name), t.normalized(value, value.value.dim() - 1, EPS, center))
 
+    def moves(self, name: str, rows: int, columns: int) -> list[str]:
+        """What reads elements in another order, several times, or not at all."""
+        texts = [
+            f"torch.flip({name}, (0,))",
+            f"torch.roll({name}, 3, 1)",
+            f"torch.tril({name}, 1)",
+            f"{name}[{[i % rows for i in range(0, 3 * rows, 2)]}]",
+        ]
+        if max(rows, columns) <= 2 * max(SIZES):
+            texts += [
+                f"F.pad({name}, (1, 2, 0, 1))",
+                f"torch.cat([{name}, {name}[:, :{columns // 2 + 1}]], 1)",
+            ]
+        return texts
+
     def view(self) -> None:
         name, value = self.operand()
         rows, columns = value.value.shape
@@ -183,9 +198,10 @@ class _Writer:
                 f"{name}[:, ::2]",
                 f"{name}[{rows // 2}:]",
                 f"{name}.reshape({columns}, -1)",
+                *self.moves(name, rows, columns),
             )
         )
-        places = {name: value.value}, {name: value.error}
+        places = [{name: x, "torch": torch, "F": F} for x in (value.value, value.error)]
         self.put(text, Tracked(*(eval(text, place) for place in places)), exact=True)
 
 

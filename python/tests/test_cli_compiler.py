@@ -126,3 +126,22 @@ def test_a_failed_compilation_prints_the_steps_before_it():
     failed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert failed.returncode != 0 and "64 warps are 2048 threads" in failed.stderr
     assert ">>> g:decompose" in failed.stdout and ">>> l:graph_to_loop" in failed.stdout
+
+
+MIXED = "torch.exp(torch.randn(8, 8) @ torch.randn(8, 8)) + 1"
+
+
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_what_deplo_does_not_have_may_be_left_to_pytorch(command, device):
+    refused = deplo(command, "-c", MIXED, "--device", device, code=1)
+    assert "can't compile one thing" in refused and "--allow-fallback" in refused
+    arguments = (command, "-c", MIXED, "--device", device, "--allow-fallback")
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("deplo: warning: deplo leaves") == 1
+    assert "error" in result.stdout and "aten.m" in result.stderr
+
+
+def test_fallback_and_passes_exclude_each_other(device):
+    options = ("--device", device, "--allow-fallback", "--passes", "builtin.module(cse)")
+    assert "don't go together" in deplo("run", "-c", RMS, *options, code=1)

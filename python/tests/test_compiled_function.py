@@ -11,6 +11,7 @@ from numeric import check, randn
 from torch import nn
 
 import deplo
+from deplo.runtime import package_info
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_a_single_tensor_is_an_example(device, place):
 
 def test_device_follows_the_inputs(device, place):
     function = deplo.compile(gate, (randn(3).to(place), randn(3).to(place)))
-    assert function.device == ("host" if device == "host" else "cuda:0")
+    assert function.device == ("cuda:0" if device == "cuda" else "host")
     assert function(randn(3).to(place), randn(3).to(place)).device.type == place
 
 
@@ -191,3 +192,17 @@ def test_current_stream_and_graph_capture(device):
     graph.replay()
     torch.cuda.synchronize()
     check(z.cpu(), F.softmax(x.cpu().double(), -1), 40)
+
+
+def test_equal_kernels_are_compiled_once(device, place):
+    def function(x):
+        for layer in range(6):
+            x = torch.softmax(x, layer % 2)
+        return x
+
+    x = randn(33, 65).to(place)
+    compiled = deplo.compile(function, (x,), device=device)
+    manifest = package_info(compiled.package)
+    kernels = [launch["kernel"] for launch in manifest["launches"]]
+    assert len(manifest["kernels"]) == 2 and kernels == [0, 1, 0, 1, 0, 1]
+    assert torch.allclose(compiled(x), function(x), atol=1e-6)

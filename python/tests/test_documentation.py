@@ -9,7 +9,11 @@ import pytest
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TOOL = _ROOT / "scripts" / "lib" / "examples.py"
-_PAGES = ["README.md", "docs/tutorials/one-kernel.md"]
+_PAGES = [
+    str(path.relative_to(_ROOT))
+    for path in (_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md")))
+    if path.is_file() and "```console\n" in path.read_text()
+]
 
 if not _TOOL.is_file():
     pytest.skip("only in a checkout", allow_module_level=True)

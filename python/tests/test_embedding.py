@@ -70,6 +70,26 @@ def test_tools_run_where_they_are_installed(installed):
     assert "graph.reduce" in run(installed / "bin" / "deplo-opt", "--deplo-decompose", example)
 
 
+@pytest.mark.parametrize(
+    ("language", "files"),
+    [
+        ("cmake", ["embed-cmake/CMakeLists.txt"]),
+        ("cpp", ["embed-cmake/softmax-to-ptx.cpp"]),
+        ("c", ["embed-c/compile-and-run.c"]),
+    ],
+)
+def test_snippets_of_the_documentation_are_from_the_examples(language, files):
+    """Line by line, in order, with what is between them left out."""
+    page = (_ROOT / "docs" / "embedding.md").read_text()
+    lines = [line for file in files for line in (_ROOT / "examples" / file).open()]
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        rest = iter(lines)
+        for line in block.splitlines(keepends=True):
+            assert line in rest, f"not in {files}, or not in this order: {line}"
+
+
 def test_install_tree_names_no_folder_of_the_checkout(installed):
     package = installed / "lib" / "cmake" / "deplo"
     for directory, _, files in os.walk(installed):

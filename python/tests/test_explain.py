@@ -10,6 +10,10 @@ KERNEL = {
     "name": "rms_norm_2048",
     "bytes_read": 270336,
     "bytes_written": 262144,
+    "traffic": [
+        {"name": "x", "bytes_read": 262144, "bytes_written": 0},
+        {"name": "y", "bytes_read": 0, "bytes_written": 262144},
+    ],
     "flops": 262208,
     "intensity": 0.4924,
     "bound": "memory",
@@ -36,6 +40,7 @@ def test_every_fact_is_there():
     assert "kernel rms_norm_2048" in text
     facts = rows(text)
     assert facts["bytes read"] == "270.3 kB"
+    assert facts["moved by buffer"] == "x 262.1 kB, y 262.1 kB"
     assert facts["operations"] == "262.2 k"
     assert facts["intensity"] == "0.492 operations a byte"
     assert facts["bound by"] == "memory"
@@ -52,16 +57,11 @@ def test_every_fact_is_there():
 
 
 def test_what_was_fused_and_why():
-    remarks = [
-        {"kind": "passed", "text": "a and b in @k: 8 bytes instead of 16"},
-        {"kind": "missed", "text": "b (@k) and c (@l): it doesn't pay"},
-        {"kind": "analysis", "text": "@k: 2 primitives"},
+    decisions = [
+        {"step": "fuse_vertical", "fused": True, "text": "a and b in @k: 8 bytes instead of 16"},
+        {"step": "fuse_vertical", "fused": False, "text": "b (@k) and c (@l): it doesn't pay"},
     ]
-    steps = [
-        {"step": "g:fuse_vertical", "remarks": remarks},
-        {"step": "t:001_tileify", "remarks": [{"kind": "passed", "text": "axes"}]},
-    ]
-    text = explain_text({"steps": steps})
+    text = explain_text({"fusion": decisions})
     lines = [
         [cell.strip() for cell in line.split("|")[1:4]] for line in text.splitlines() if "@" in line
     ]
@@ -69,7 +69,6 @@ def test_what_was_fused_and_why():
         ["fuse_vertical", "fused", "a and b in @k: 8 bytes instead of 16"],
         ["fuse_vertical", "not fused", "b (@k) and c (@l): it doesn't pay"],
     ]
-    assert "axes" not in text and "primitives" not in text
 
 
 def test_unknown_facts_are_dashes():

@@ -126,3 +126,7 @@ def test_every_curated_python_form_is_supported():
     }
     for form in forms:
         assert import_program(form, (X,)).text
+
+
+def test_operators_with_effects_are_named():
+    assert "linalg_inv_ex" in message(lambda x: torch.linalg.inv(x), torch.randn(4, 4))

@@ -94,3 +94,19 @@ def test_command_without_pytorch():
 def test_unknown_attribute():
     with pytest.raises(AttributeError, match="no attribute 'transmogrify'"):
         _ = deplo.transmogrify
+
+
+def test_toolkits_of_installed_packages(tmp_path):
+    for path in ("nvidia/cu99/bin/ptxas", "nvidia/cudnn/lib/x.so", "triton/__init__.py",
+                 "triton/backends/nvidia/lib/libdevice.10.bc"):  # fmt: skip
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    result = python(
+        "from deplo.library import installed_toolkits; print(*installed_toolkits(), sep='\\n')",
+        PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]),
+    )
+    assert result.returncode == 0, result.stderr
+    roots = result.stdout.splitlines()
+    assert str(tmp_path / "nvidia" / "cu99") in roots
+    assert str(tmp_path / "triton" / "backends" / "nvidia") in roots
+    assert not any("cudnn" in root for root in roots)

@@ -18,7 +18,7 @@ fixed = settings(
 @fixed
 @given(program=programs())
 def test_values(program, device):
-    place = "cpu" if device == "host" else "cuda"
+    place = "cuda" if device == "cuda" else "cpu"
     inputs = [move(x, place) for x in program.inputs]
     program.check(deplo.compile(program.function, inputs, device=device)(*inputs))
 

@@ -49,6 +49,15 @@ TEST(FusionCost, LongPiecesAreReadInEachSweep) {
       estimateSeconds(makeKernel(100 << 10, 0, 0, 100, 1), machine));
 }
 
+TEST(FusionCost, LongRowsMayBeDivided) {
+  // One row of 1 GB: a kernel for its parts at full bandwidth, one for totals.
+  double seconds = estimateSeconds(makeKernel(1e9, 0, 0, 1), machine);
+  EXPECT_DOUBLE_EQ(seconds, 2e-6 + 1e-3);
+  // Each of two sweeps reads it again.
+  EXPECT_DOUBLE_EQ(estimateSeconds(makeKernel(1e9, 0, 0, 1, 2), machine),
+                   4e-6 + 2e-3);
+}
+
 TEST(FusionCost, SavedTrafficPays) {
   KernelCost producer = makeKernel(1 << 20, 1 << 20, 1 << 20);
   KernelCost consumer = makeKernel(1 << 20, 1 << 20, 1 << 20);

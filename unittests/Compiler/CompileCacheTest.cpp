@@ -65,6 +65,12 @@ TEST(CacheKey, DependsOnTheProgramAndTheOptionsOnly) {
   EXPECT_EQ(base, key(program));
   EXPECT_EQ(base, key(replaced(program, "a.py\":1:1", "b.py\":7:9")));
   EXPECT_NE(base, key(replaced(program, "graph.exp", "graph.log")));
+  // Kernels are called after operators.
+  std::string relu =
+      key(replaced(program, "\"a.py\":1:1", "fused<\"relu\">[\"a.py\":1:1]"));
+  EXPECT_NE(base, relu);
+  EXPECT_EQ(relu, key(replaced(program, "\"a.py\":1:1",
+                               "fused<\"relu\">[\"b.py\":7:9]")));
   EXPECT_NE(base, key(replaced(program, "\"x\"", "\"y\"")));
 }
 

@@ -487,13 +487,17 @@ TEST(HostExecutor, BooleansAreBytes) {
   std::vector<uint8_t> y(100, 7);
   run(pointwise(
           100,
-          "%z = arith.constant 0.0 : f32 %b = arith.cmpf ogt, %a, %z : f32",
-          "f32", "i1"),
+          "%z = arith.constant 0.0 : f32 %c = arith.cmpf ogt, %a, %z : f32 "
+          "%b = arith.extui %c : i1 to i8",
+          "f32", "i8"),
       {x.data(), y.data()});
   for (size_t i = 0; i < 100; ++i)
     ASSERT_EQ(y[i], x[i] > 0);
   std::vector<float> back(100, nan);
-  run(pointwise(100, "%b = arith.uitofp %a : i1 to f32", "i1"),
+  run(pointwise(100,
+                "%c = arith.trunci %a : i8 to i1 "
+                "%b = arith.uitofp %c : i1 to f32",
+                "i8"),
       {y.data(), back.data()});
   for (size_t i = 0; i < 100; ++i)
     ASSERT_EQ(back[i], x[i] > 0 ? 1.0f : 0.0f);

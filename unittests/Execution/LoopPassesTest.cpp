@@ -6,6 +6,7 @@
 
 #include "ModuleText.h"
 #include "deplo/Dialect/Loop/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Execution/HostCompiler.h"
 #include "deplo/Execution/HostDevice.h"
 #include "deplo/Runtime/Executable.h"
@@ -208,7 +209,8 @@ std::vector<float> compute(mlir::ModuleOp module) {
   return outputs;
 }
 
-void addLoopPasses(mlir::PassManager &passes) {
+/// With `parts`, reductions are divided as well.
+void addLoopPasses(mlir::PassManager &passes, int64_t parts = 1) {
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addPass(loop::createCollapseLoopsPass());
@@ -217,22 +219,28 @@ void addLoopPasses(mlir::PassManager &passes) {
   passes.addPass(mlir::createLoopInvariantCodeMotionPass());
   passes.addPass(mlir::createCSEPass());
   passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(tile::createAttachTargetPass());
+  tile::SplitReducePassOptions split;
+  split.parts = parts;
+  passes.addPass(tile::createSplitReducePass(split));
 }
 
 TEST(LoopPasses, KeepTheValuesOfRandomKernels) {
-  int changed = 0;
+  int changed = 0, divided = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::string text = RandomKernel(seed).getText();
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
     ModuleText before(text), after(text);
     ASSERT_TRUE(before.get()) << before.getErrors();
     mlir::PassManager passes(after.get().getContext());
-    addLoopPasses(passes);
+    addLoopPasses(passes, /*parts=*/1 + seed % 4);
     ASSERT_TRUE(succeeded(passes.run(after.get()))) << after.getErrors();
     int loopsBefore = 0, loopsAfter = 0;
     before.get().walk([&](loop::ForOp) { ++loopsBefore; });
     after.get().walk([&](loop::ForOp) { ++loopsAfter; });
     changed += loopsAfter < loopsBefore;
+    auto kernels = after.get().getOps<loop::KernelOp>();
+    divided += std::distance(kernels.begin(), kernels.end()) > 1;
 
     std::vector<float> expected = compute(before.get()),
                        got = compute(after.get());
@@ -246,6 +254,7 @@ TEST(LoopPasses, KeepTheValuesOfRandomKernels) {
     }
   }
   EXPECT_GT(changed, 30);
+  EXPECT_GT(divided, 10);
 }
 
 } // namespace

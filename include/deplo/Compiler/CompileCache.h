@@ -62,9 +62,10 @@ private:
 /// hold locations and times, and passes by name may be another library's.
 bool isCacheable(const CompileOptions &options);
 
-/// Everything that the result of a compilation depends on: the module without
-/// its locations, the options, this compiler's machine code and LLVM's, the
-/// toolkit's programs, and for the host its processor.
+/// Everything that the result of a compilation depends on: the module and the
+/// names in its locations, but not their places in files; the options, this
+/// compiler's machine code and LLVM's, the toolkit's programs, and for the host
+/// its processor.
 std::string getCacheKey(mlir::ModuleOp module, const CompileOptions &options);
 
 /// A result as bytes and back; none if they can't be read.

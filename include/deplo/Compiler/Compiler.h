@@ -55,6 +55,19 @@ struct CompileOptions {
   std::string name = "main";
 };
 
+/// What the accesses of a scheduled kernel to one argument move.
+struct BufferReport {
+  std::string name;
+  int64_t bytesRead = 0, bytesWritten = 0;
+};
+
+/// What a fusion pass made of two groups of operations, and why.
+struct FusionDecision {
+  std::string step; // as "fuse_vertical"
+  bool isFused = false;
+  std::string text;
+};
+
 /// What is known of one kernel. Numbers that the level reached doesn't tell are
 /// absent.
 struct KernelReport {
@@ -66,6 +79,8 @@ struct KernelReport {
   std::string bound;
   double rooflineMicroseconds = 0;
   std::string schedule, scheduleReason;
+  /// Empty where nothing is scheduled or an access can't be counted.
+  std::vector<BufferReport> traffic;
   std::optional<int64_t> blocks, threads, sharedBytes, registers, spillBytes,
       blocksPerMultiprocessor;
   std::optional<double> occupancy;
@@ -83,6 +98,7 @@ void forEachField(Report &&report, Visit &&visit) {
   visit("roofline_us", report.rooflineMicroseconds);
   visit("schedule", report.schedule);
   visit("schedule_reason", report.scheduleReason);
+  visit("traffic", report.traffic);
   visit("blocks", report.blocks);
   visit("threads", report.threads);
   visit("shared_bytes", report.sharedBytes);
@@ -92,6 +108,13 @@ void forEachField(Report &&report, Visit &&visit) {
   visit("blocks_per_sm", report.blocksPerMultiprocessor);
 }
 
+llvm::json::Value toJSON(const BufferReport &buffer);
+bool fromJSON(const llvm::json::Value &value, BufferReport &buffer,
+              llvm::json::Path path);
+llvm::json::Value toJSON(const FusionDecision &decision);
+bool fromJSON(const llvm::json::Value &value, FusionDecision &decision,
+              llvm::json::Path path);
+
 /// All fields as JSON; those that are absent are null.
 llvm::json::Object toJson(const KernelReport &kernel);
 
@@ -100,6 +123,7 @@ struct CompileResult {
   std::string ir;
   std::vector<Step> steps;
   std::vector<KernelReport> kernels;
+  std::vector<FusionDecision> fusion;
   std::string package;
   /// Milliseconds by stage, in order.
   std::vector<std::pair<std::string, double>> timings;

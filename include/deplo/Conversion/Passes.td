@@ -6,6 +6,73 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LinalgToGraphPass : Pass<"deplo-linalg-to-graph", "::mlir::func::FuncOp"> {
+  let summary = "linalg, tensor, arith and math on tensors become graph";
+  let description = [{
+    Takes the functions that another compiler hands over. Before:
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<4xf32>
+      %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+      %s = linalg.generic {
+          indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>],
+          iterator_types = ["parallel", "reduction"]}
+          ins(%x : tensor<4x8xf32>) outs(%init : tensor<4xf32>) {
+      ^bb0(%a: f32, %sum: f32):
+        %square = arith.mulf %a, %a : f32
+        %next = arith.addf %sum, %square : f32
+        linalg.yield %next : f32
+      } -> tensor<4xf32>
+      return %s : tensor<4xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+      %zero = arith.constant 0.0 : f32
+      %e = graph.constant dense<0.0> : tensor<4xf32>
+      %init = graph.constant dense<0.0> : tensor<4xf32>
+      %squares = graph.map (%a = %x : tensor<4x8xf32>) -> tensor<4x8xf32> {
+        %square = arith.mulf %a, %a : f32
+        graph.yield %square : f32
+      }
+      %s = graph.reduce add %squares axes [1] : tensor<4x8xf32> -> tensor<4xf32>
+      return %s : tensor<4xf32>
+    }
+    ```
+
+    | from | to |
+    |---|---|
+    | operations of `linalg` with a region (`generic`, `map`, `reduce`, `broadcast`, `transpose`, `exp`, `pooling_nchw_max`, ...) | `graph.index_map` for each operand, `graph.map`, `graph.reduce` |
+    | `linalg.fill`, `tensor.splat`, `tensor.empty`, `arith.constant` | `graph.constant` |
+    | `linalg.softmax` | `graph.softmax` |
+    | `tensor.expand_shape`, `tensor.collapse_shape`, `tensor.extract_slice`, `tensor.cast` | `graph.reshape`, `graph.slice` |
+    | `tensor.pad`, `tensor.concat`, `tensor.insert_slice` | `graph.gather` |
+    | `arith` and `math` on tensors | `graph.map` |
+
+    An operation is converted if all its tensors have fixed sizes and elements
+    that graph has; if its region is arithmetic on scalars that uses elements of
+    operands and constants; if it writes each parallel loop once; and if a
+    reduction is one `addf`, `mulf`, `maximumf`, `minimumf` or its integer
+    counterpart of the accumulator and a term. Contractions (products of two
+    operands that are both used over and over, as in `linalg.matmul` and
+    convolutions) have no counterpart in graph; products with a vector do. Other
+    operations on tensors, and those with effects, are errors.
+
+    Reductions of f16 and bf16 accumulate in f32. Terms are combined in another
+    order than that of the loops.
+  }];
+  let options = [
+    Option<"partial", "partial", "bool", "false",
+           "leave functions that hold an operation without counterpart as they are">,
+  ];
+  let dependentDialects = ["::deplo::graph::GraphDialect"];
+}
+
 def GraphToLoopPass : Pass<"deplo-graph-to-loop", "::mlir::ModuleOp"> {
   let summary = "fused groups become kernels of loops, the function their launch plan";
   let description = [{

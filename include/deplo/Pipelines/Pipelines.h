@@ -27,6 +27,10 @@ struct CompilePipelineOptions
       llvm::cl::init(16)};
 };
 
+/// linalg on tensors to level `graph`; functions of graph stay as they are.
+void buildLinalgPipeline(mlir::OpPassManager &manager,
+                         const CompilePipelineOptions &options);
+
 /// Named operators to fused primitives: level `graph` to `tensor`.
 void buildGraphPipeline(mlir::OpPassManager &manager,
                         const CompilePipelineOptions &options);

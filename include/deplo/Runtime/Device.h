@@ -57,6 +57,15 @@ struct KernelAttributes {
   std::optional<uint32_t> blocksPerMultiprocessor;
 };
 
+/// The memory behind one argument of a launch.
+struct ArgumentExtent {
+  std::string_view name;
+  uint64_t bytes = 0;
+  bool isWritable = true;
+  /// Its bytes have values.
+  bool isInitialized = true;
+};
+
 /// The kernels of one package, ready to be launched. Thread-safe.
 class LoadedKernels {
 public:
@@ -68,7 +77,17 @@ public:
   virtual Status launch(size_t kernel, void *const *args, size_t count,
                         Stream stream) = 0;
 
+  /// The same, knowing what each argument points to: for devices that check
+  /// what kernels do. By default `extents` is not looked at.
+  virtual Status launchWithin(size_t kernel, void *const *args,
+                              const ArgumentExtent *extents, size_t count,
+                              Stream stream);
+
   virtual KernelAttributes attributes(size_t kernel) const;
+
+  /// What the last launches of each kernel did, as a JSON array by kernel;
+  /// empty where the device does not count.
+  virtual std::string counters() const;
 };
 
 /// The recording that a stream is in.
@@ -85,6 +104,10 @@ public:
   virtual ~Device();
 
   virtual const DeviceInfo &info() const = 0;
+
+  /// Whether packages made for device `kind` can be loaded. By default, those
+  /// of its own kind.
+  virtual bool runsPackagesFor(std::string_view kind) const;
 
   /// Makes the kernels of `package` ready. The package is sound and made for
   /// this kind of device; its blobs may go away after the call.

@@ -50,6 +50,9 @@ public:
   /// kernels in the manifest's order, null for what the device cannot tell.
   std::string info() const;
 
+  /// LoadedKernels::counters.
+  std::string counters() const;
+
 private:
   /// One launch; its arguments are a range of `slots`.
   struct Launch {
@@ -67,6 +70,7 @@ private:
   Executable(Device &device, Manifest manifest,
              std::unique_ptr<LoadedKernels> kernels);
 
+  ArgumentExtent extentOf(const LaunchArgument &arg, bool isWritten) const;
   Status checkBuffers(void *const *buffers, size_t count) const;
   Status launchAll(void *const *buffers, void *const *temps, Stream stream);
 
@@ -76,6 +80,8 @@ private:
   std::vector<Launch> launches;
   /// Buffer numbers; from bufferCount() on, numbers of temporaries.
   std::vector<uint32_t> slots;
+  /// Of the memory in each slot.
+  std::vector<ArgumentExtent> extents;
   std::vector<BufferCheck> bufferChecks;
   /// Null without temporaries. Shared with the graphs that use an arena.
   std::shared_ptr<ArenaPool> arenas;

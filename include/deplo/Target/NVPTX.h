@@ -23,8 +23,11 @@ namespace deplo {
 
 /// A file of the CUDA toolkit, given by its path below the toolkit's root such
 /// as "bin/ptxas": looked for in CUDA_HOME, CUDA_PATH, where CMake found the
-/// toolkit, and /usr/local/cuda.
+/// toolkit, /usr/local/cuda, and the roots that DEPLO_CUDA_TOOLKITS lists.
 std::optional<std::string> findInToolkit(llvm::StringRef relativePath);
+
+/// The bitcode of CUDA's libdevice.
+std::optional<std::string> findLibdevice();
 
 /// A program of the CUDA toolkit, such as "ptxas": in the toolkit, else on the
 /// path.

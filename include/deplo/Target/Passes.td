@@ -45,8 +45,8 @@ def PtxasPass : Pass<"deplo-ptxas", "::mlir::ModuleOp"> {
     register spill is an error: no schedule of deplo asks for one; so is a
     message that wgmma instructions were serialised (C75xx).
 
-    The toolkit is looked for in `CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda` and
-    on the path.
+    The toolkit is looked for in `CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`, the
+    roots that `DEPLO_CUDA_TOOLKITS` lists, and on the path.
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect"];
   let options = [

@@ -107,12 +107,14 @@ void KernelEmitter::emitItem(unsigned index, Scope &scope) {
   Value value;
   if (item.primitive.isReduction()) {
     value = emitReduce(item, scope);
+  } else if (isa_and_nonnull<GatherOp>(item.primitive.op)) {
+    value = emitGather(item, scope);
   } else {
     SmallVector<Value> operands;
     for (unsigned read = 0; read < item.primitive.reads.size(); ++read)
       operands.push_back(emitRead(item, read, scope));
-    value = item.primitive.op ? emitMap(item, operands, scope)
-                              : operands.front();
+    value =
+        item.primitive.op ? emitMap(item, operands, scope) : operands.front();
   }
   scope.values[index] = value;
 }
@@ -294,8 +296,8 @@ Value KernelEmitter::emitLoad(unsigned access, Location readLoc, Scope &scope) {
   Value value =
       loop::LoadOp::create(at->builder, readLoc, argument, map, operands);
   if (loops.accesses[access].isBool)
-    value = arith::TruncIOp::create(at->builder, readLoc,
-                                    builder.getI1Type(), value);
+    value = arith::TruncIOp::create(at->builder, readLoc, builder.getI1Type(),
+                                    value);
   at->loaded.push_back({argument, map, operands, value});
   return value;
 }
@@ -305,8 +307,8 @@ void KernelEmitter::emitStore(const KernelLoops::Output &output, Scope &scope) {
   Value argument = kernel.getArguments()[argumentOf[output.access]];
   Value value = lookup(output.item, scope);
   if (value.getType().isInteger(1))
-    value = arith::ExtUIOp::create(scope.builder, loc, builder.getI8Type(),
-                                   value);
+    value =
+        arith::ExtUIOp::create(scope.builder, loc, builder.getI8Type(), value);
   loop::StoreOp::create(scope.builder, loc, value, argument, map, operands);
 }
 

@@ -58,6 +58,11 @@ private:
                       Scope &scope);
   mlir::Value emitCoordinate(const LinearCoordinate &coordinate, IndexOp op,
                              Scope &scope);
+  mlir::Value emitGather(const KernelLoops::Item &item, Scope &scope);
+  mlir::Value emitSource(const KernelLoops::Item &item, unsigned source,
+                         mlir::AffineMap map, mlir::ValueRange operands,
+                         mlir::Value condition, mlir::Value otherwise,
+                         Scope &scope);
   mlir::Value emitLoad(unsigned access, mlir::Location readLoc, Scope &scope);
   void emitStore(const KernelLoops::Output &output, Scope &scope);
   mlir::Value getConstant(mlir::TypedAttr value);

@@ -4,6 +4,7 @@
 #include "KernelLoops.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 
@@ -52,9 +53,11 @@ LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
     return success();
   };
   for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!isa<MapOp, ReduceOp>(op))
+    if (!isa<MapOp, ReduceOp, GatherOp>(op))
       continue;
-    for (Value operand : op.getOperands())
+    auto gather = dyn_cast<GatherOp>(op);
+    for (Value operand :
+         op.getOperands().drop_front(gather ? gather.getSources().size() : 0))
       if (!traceRead(operand))
         return op.emitOpError("can't be lowered by deplo-graph-to-loop: its "
                               "operand is reshaped in a way that is no view");
@@ -83,8 +86,8 @@ LogicalResult KernelLoops::shareLoops(FusedOp fused) {
   for (Item &item : items)
     for (auto [read, source] :
          llvm::zip_equal(item.primitive.reads, item.sources))
-      if (source &&
-          !space.unify(item.primitive, read.map, items[*source].primitive))
+      if (source && (read.isGathered || !space.unify(item.primitive, read.map,
+                                                     items[*source].primitive)))
         return emitError(fused, item.primitive)
                << "it reads what the kernel computes in another order, or a "
                   "part of it; run deplo-fuse-vertical";
@@ -147,6 +150,13 @@ LogicalResult KernelLoops::findParallel(FusedOp fused) {
   return success();
 }
 
+/// A buffer as it is.
+static BufferView getWholeView(Value buffer) {
+  BufferView view;
+  view.shape.assign(getShape(buffer).begin(), getShape(buffer).end());
+  return view;
+}
+
 LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
                                         ValueRange outputBuffers) {
   // Reads may split loops of each other: the second round finds them split.
@@ -158,6 +168,11 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
         if (!argument)
           continue;
         Value buffer = inputBuffers[argument.getArgNumber()];
+        if (read.isGathered) {
+          item.accesses[number] = accesses.size();
+          accesses.push_back({buffer, {}, getWholeView(buffer), false, true});
+          continue;
+        }
         auto coordinates = space.getCoordinates(
             item.primitive, read.map, getShape(buffer), getStrides(buffer));
         if (!coordinates)
@@ -167,7 +182,7 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
                     "box; run deplo-fuse-vertical";
         item.accesses[number] = accesses.size();
         bool isBool = getElementTypeOrSelf(argument).isInteger(1);
-        accesses.push_back({buffer, *coordinates, {}, isBool});
+        accesses.push_back({buffer, *coordinates, {}, isBool, false});
       }
   }
   for (auto [output, buffer] : llvm::zip_equal(outputs, outputBuffers)) {
@@ -175,7 +190,9 @@ LogicalResult KernelLoops::findAccesses(FusedOp fused, ValueRange inputBuffers,
     accesses.push_back(
         {buffer,
          {space.getResultCoordinates(items[output.item].primitive)},
-         {}});
+         {},
+         false,
+         false});
   }
   return success();
 }
@@ -198,19 +215,35 @@ SmallVector<unsigned> KernelLoops::getNumbers(ArrayRef<Axis> axes) {
   return list;
 }
 
-/// The coordinates of the elements of maps that use them as numbers.
+/// The axes whose coordinates `primitive` uses as numbers.
+static llvm::SmallBitVector getNumberedAxes(const Primitive &primitive) {
+  llvm::SmallBitVector axes(primitive.axes.size());
+  if (auto map = dyn_cast_or_null<MapOp>(primitive.op))
+    for (IndexOp index : map.getBody()->getOps<IndexOp>())
+      axes.set(index.getAxis());
+  auto gather = dyn_cast_or_null<GatherOp>(primitive.op);
+  if (!gather)
+    return axes;
+  for (unsigned axis = 0; axis < axes.size(); ++axis)
+    for (unsigned k = 0; k < gather.getSources().size(); ++k)
+      if (primitive.reads[k].map.isFunctionOfDim(axis) ||
+          gather.getGuard(k).isFunctionOfDim(axis))
+        axes.set(axis);
+  return axes;
+}
+
 void KernelLoops::findCoordinates() {
   for (Item &item : items) {
-    auto map = dyn_cast_or_null<MapOp>(item.primitive.op);
-    if (!map)
+    llvm::SmallBitVector axes = getNumberedAxes(item.primitive);
+    if (axes.none())
       continue;
     item.leafCoordinates.resize(item.primitive.axes.size());
     auto all = space.getResultCoordinates(item.primitive);
-    for (IndexOp index : map.getBody()->getOps<IndexOp>()) {
-      LinearCoordinate coordinate = all[index.getAxis()];
+    for (unsigned axis : axes.set_bits()) {
+      LinearCoordinate coordinate = all[axis];
       for (auto &term : coordinate.terms)
         term.first = getNumber(term.first);
-      item.leafCoordinates[index.getAxis()] = coordinate;
+      item.leafCoordinates[axis] = coordinate;
     }
   }
 }
@@ -254,6 +287,10 @@ bool KernelLoops::updateCoordinates(ArrayRef<SmallVector<unsigned>> loops) {
 bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
   std::vector<BufferView> views;
   for (const BufferAccess &access : accesses) {
+    if (access.isGathered) {
+      views.push_back(access.view);
+      continue;
+    }
     auto view = getBoxView(getShape(access.buffer), getStrides(access.buffer),
                            access.coordinates, LoopNest{leafExtents, loops});
     if (!view)

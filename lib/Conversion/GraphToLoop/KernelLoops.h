@@ -17,6 +17,8 @@ struct BufferAccess {
   BufferView view;
   /// Whether the bytes stand for bools.
   bool isBool = false;
+  /// Read by a graph.gather, at coordinates that are its own affair.
+  bool isGathered = false;
 };
 
 class KernelLoops {
@@ -33,8 +35,8 @@ public:
     Loops loops, reduced;
     /// Whether the result is the same in all loops but the parallel ones.
     bool isPerIteration = false;
-    /// For each axis whose coordinate a map uses as a number, that coordinate in
-    /// leaves, and in loops.
+    /// For each axis whose coordinate a map uses as a number, that coordinate
+    /// in leaves, and in loops.
     llvm::SmallVector<LinearCoordinate> leafCoordinates, coordinates;
   };
 

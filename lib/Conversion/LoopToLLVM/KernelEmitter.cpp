@@ -64,7 +64,9 @@ bool host::canWiden(Block &block, bool allowReductions) {
   return llvm::all_of(block, [&](Operation &op) {
     if (auto reduce = dyn_cast<ReduceOp>(op))
       return allowReductions && canWiden(*reduce.getBody(), true);
-    return isa<LoadOp, StoreOp, YieldOp>(op) ||
+    // Under a condition, elements are loaded one by one.
+    auto load = dyn_cast<LoadOp>(op);
+    return (load && !load.getCondition()) || isa<StoreOp, YieldOp>(op) ||
            op.hasTrait<OpTrait::ConstantLike>() ||
            OpTrait::hasElementwiseMappableTraits(&op);
   });
@@ -317,6 +319,10 @@ void KernelEmitter::emitLoad(LoadOp load) {
   auto address = [&](int64_t lane) {
     return emitAddress(load, offset, indices, lane);
   };
+  if (load.getCondition()) {
+    emitConditionalLoad(load, address(0));
+    return;
+  }
   std::optional<int64_t> step =
       laneVariable ? getStep(offset, indices, laneVariable) : 0;
   if (step == 0) {
@@ -332,6 +338,19 @@ void KernelEmitter::emitLoad(LoadOp load) {
     elements.push_back(loadFrom(address(lane), type));
   values.map(load.getResult(), vector::FromElementsOp::create(
                                    builder, loc, getWideType(type), elements));
+}
+
+/// Where the condition is false the address may be anywhere.
+void KernelEmitter::emitConditionalLoad(LoadOp load, Value address) {
+  auto guarded = scf::IfOp::create(builder, loc, load.getType(),
+                                   values.lookup(load.getCondition()),
+                                   /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(guarded.thenBlock());
+  scf::YieldOp::create(builder, loc, loadFrom(address, load.getType()));
+  builder.setInsertionPointToStart(guarded.elseBlock());
+  scf::YieldOp::create(builder, loc, values.lookup(load.getOtherwise()));
+  values.map(load.getResult(), guarded.getResult(0));
 }
 
 void KernelEmitter::emitStore(StoreOp store) {

@@ -46,6 +46,7 @@ private:
   void emitElementwise(mlir::Operation &op);
   void emitWithRegions(mlir::Operation &op);
   void emitLoad(loop::LoadOp load);
+  void emitConditionalLoad(loop::LoadOp load, mlir::Value address);
   void emitStore(loop::StoreOp store);
   void emitFor(loop::ForOp loop);
   void emitForRange(loop::ForOp loop, int64_t from, int64_t to, int64_t step);

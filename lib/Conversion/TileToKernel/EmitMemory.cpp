@@ -241,6 +241,50 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
   mapping.map(op.getResult(), tile);
 }
 
+void KernelEmitter::emitGather(tile::GatherOp op) {
+  auto type = cast<VectorType>(convertType(op.getType()));
+  Type element = type.getElementType();
+  int64_t width = op.getVector().value_or(1);
+  auto accessType = VectorType::get({width}, element);
+  Value base = lookup(op.getMemref()), offsets = lookup(op.getOffsets());
+  Value mask, otherwise;
+  if (op.getMask()) {
+    mask = lookup(op.getMask());
+    otherwise = op.getOtherwise()
+                    ? lookup(op.getOtherwise())
+                    : arith::ConstantOp::create(
+                          builder, cast<TypedAttr>(builder.getZeroAttr(type)))
+                          .getResult();
+  }
+  auto getPart = [&](Value vector, int64_t reg) -> Value {
+    return vector::ExtractStridedSliceOp::create(
+        builder, vector, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(width),
+        ArrayRef<int64_t>(1));
+  };
+  Value tile = arith::ConstantOp::create(
+      builder, cast<TypedAttr>(builder.getZeroAttr(type)));
+  for (int64_t reg = 0; reg < type.getNumElements(); reg += width) {
+    // One offset and one bool stand for those of the whole access.
+    Value offset =
+        vector::ExtractOp::create(builder, offsets, ArrayRef<int64_t>(reg));
+    Value pointer = LLVM::GEPOp::create(builder, base.getType(), element, base,
+                                        ValueRange(offset));
+    Value isRead;
+    if (mask) {
+      isRead = vector::ExtractOp::create(builder, mask, ArrayRef<int64_t>(reg));
+      pointer = arith::SelectOp::create(builder, isRead, pointer, base);
+    }
+    Value access = LLVM::LoadOp::create(builder, accessType, pointer,
+                                        width * getBytes(element));
+    if (mask)
+      access = arith::SelectOp::create(builder, isRead, access,
+                                       getPart(otherwise, reg));
+    tile = vector::InsertStridedSliceOp::create(
+        builder, access, tile, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(1));
+  }
+  mapping.map(op.getResult(), tile);
+}
+
 void KernelEmitter::emitStore(tile::StoreOp op) {
   tile::LayoutAttr layout = tile::getLayout(op.getValue());
   LinearLayout linear = layout.getLinearLayout();

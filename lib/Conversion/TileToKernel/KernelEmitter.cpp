@@ -5,6 +5,7 @@
 
 #include "deplo/Analysis/LayoutConversion.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -85,6 +86,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
         return emitConvertLayout(convert);
       })
       .Case([&](tile::LoadOp load) { return done([&] { emitLoad(load); }); })
+      .Case([&](tile::GatherOp gather) {
+        return done([&] { emitGather(gather); });
+      })
       .Case(
           [&](tile::StoreOp store) { return done([&] { emitStore(store); }); })
       .Case(
@@ -143,6 +147,8 @@ LogicalResult KernelEmitter::emitElementwise(Operation *op) {
   if (op->getNumRegions() != 0 || !isMemoryEffectFree(op))
     return op->emitError() << "operation " << op->getName()
                            << " has no lowering to a thread's program";
+  if (succeeded(emitApproximation(op)))
+    return success();
   OperationState state(op->getLoc(), op->getName());
   state.addAttributes(op->getAttrs());
   state.addOperands(lookup(op->getOperands()));
@@ -172,11 +178,18 @@ LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
                                                 {}, unroll, {}, {}, {}, {}, {},
                                                 {}, {}, {}, {}, {}, {}));
   }
-  mapping.map(op.getInductionVar(), loop.getInductionVar());
   mapping.map(op.getRegionIterArgs(), loop.getRegionIterArgs());
   OpBuilder::InsertionGuard guard(builder);
   // With carried values the builder leaves the block without a terminator.
   builder.setInsertionPointToStart(loop.getBody());
+  Value index = loop.getInductionVar();
+  if (op->hasAttr(tile::descendingName)) {
+    Value last = arith::SubIOp::create(
+        builder, add(loop.getLowerBound(), loop.getUpperBound()),
+        loop.getStep());
+    index = arith::SubIOp::create(builder, last, index);
+  }
+  mapping.map(op.getInductionVar(), index);
   if (failed(emitBlock(*op.getBody())))
     return failure();
   auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());

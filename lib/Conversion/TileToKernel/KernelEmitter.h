@@ -51,8 +51,15 @@ private:
   mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
   mlir::LogicalResult emitReduce(tile::ReduceOp op);
 
+  // Approximations (EmitMath.cpp).
+  /// Emits `op` as the approximation that its flags allow; fails, without a
+  /// diagnostic, if they allow none.
+  mlir::LogicalResult emitApproximation(mlir::Operation *op);
+  mlir::Value callIntrinsic(llvm::StringRef name, mlir::ValueRange operands);
+
   // Memory (EmitMemory.cpp).
   void emitLoad(tile::LoadOp op);
+  void emitGather(tile::GatherOp op);
   void emitStore(tile::StoreOp op);
   void emitAlloc(tile::AllocOp op);
   void emitRead(tile::ReadOp op);

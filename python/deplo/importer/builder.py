@@ -35,6 +35,16 @@ class _Line:
     result: Value
     pieces: list[str | Value]
     location: Location | None
+    operator: str
+
+    def at(self) -> str:
+        """Primitives say which operator they are part of: it names their kernel."""
+        first = self.pieces[0]
+        word = first.split()[0] if isinstance(first, str) else ""
+        if word not in ("map", "reduce", "index_map", "gather") or not self.operator:
+            return _at(self.location)
+        place = self.location.mlir() if self.location else "unknown"
+        return f" loc(fused<{_quoted(self.operator)}>[{place}])"
 
 
 def _quoted(text: str) -> str:
@@ -54,7 +64,7 @@ class GraphBuilder:
     """Collects operations; `text()` prints the module.
 
     Attributes:
-        location: put on every operation emitted from now on.
+        location, operator: put on every operation emitted from now on.
         seed: of random numbers.
     """
 
@@ -62,6 +72,7 @@ class GraphBuilder:
         self.seed = seed
         self._streams = 0
         self.location: Location | None = None
+        self.operator = ""
         self.lines: list[_Line] = []
         self._arguments: list[tuple[Value, str, Location | None]] = []
         self._constants: dict[tuple[str, str], Value] = {}
@@ -88,7 +99,7 @@ class GraphBuilder:
     def emit(self, pieces: list[str | Value], shape: Sequence[int], dtype: str) -> Value:
         """Appends `%new = graph.<pieces>` and returns its result, not yet named."""
         result = Value("", tuple(shape), dtype)
-        self.lines.append(_Line(result, pieces, self.location))
+        self.lines.append(_Line(result, pieces, self.location, self.operator))
         return result
 
     def constant(self, value: float, dtype: str) -> Value:
@@ -230,7 +241,7 @@ class GraphBuilder:
         lines = ["module {", f"  func.func @main({arguments}) -> {signature} {{"]
         for line in self.lines:
             words = (f"%{p.name}" if isinstance(p, Value) else p for p in line.pieces)
-            lines.append(f"    %{line.result.name} = graph.{''.join(words)}{_at(line.location)}")
+            lines.append(f"    %{line.result.name} = graph.{''.join(words)}{line.at()}")
         names = ", ".join(f"%{value.name}" for value in results)
         lines += [f"    return {names} : {', '.join(types)}", "  }", "}", ""]
         return "\n".join(lines)

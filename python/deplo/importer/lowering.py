@@ -13,11 +13,15 @@ from deplo.errors import Error
 
 from . import (  # noqa: F401  (they fill the table)
     elementwise,
+    indexing,
     losses,
     normalization,
     pointwise,
+    pooling,
     random,
     reductions,
+    scatters,
+    sorting,
     views,
 )
 from .builder import GraphBuilder, Value
@@ -33,6 +37,23 @@ _IGNORED = {
 }
 
 
+_VIEWS = {
+    torch.ops.aten.alias.default,
+    torch.ops.aten.detach.default,
+    torch.ops.aten.diagonal.default,
+    torch.ops.aten.expand.default,
+    torch.ops.aten.permute.default,
+    torch.ops.aten.select.int,
+    torch.ops.aten.slice.Tensor,
+    torch.ops.aten.squeeze.default,
+    torch.ops.aten.squeeze.dim,
+    torch.ops.aten.squeeze.dims,
+    torch.ops.aten.transpose.int,
+    torch.ops.aten.unsqueeze.default,
+    torch.ops.aten.view.default,
+}
+
+
 class Lowering:
     """Lowers the nodes of one graph into a builder and collects what it can't.
 
@@ -44,6 +65,10 @@ class Lowering:
         self.builder = builder
         self.values: dict[Node, Any] = {}
         self._problems: dict[tuple[str, str], Problem] = {}
+
+    @property
+    def problems(self) -> list[Problem]:
+        return list(self._problems.values())
 
     def problem(self, what: str, remedy: str, node: Node | None) -> None:
         entry = self._problems.setdefault((what, remedy), Problem(what, remedy))
@@ -80,6 +105,7 @@ class Lowering:
         kwargs = map_arg(node.kwargs, self.values.__getitem__)
         first_line = len(self.builder.lines)
         self.builder.location = location_of(node)
+        self.builder.operator = python_name(node.target).split(".")[1]
         try:
             result = handler(context, *args, **kwargs)
         except Unsupported as reason:
@@ -106,7 +132,19 @@ class Lowering:
                 node,
             )
             return None
-        return Context(self.builder, tuple(results.shape), dtype, used)
+        context = Context(self.builder, tuple(results.shape), dtype, used)
+        context.storage = lambda: self._storage(node.args[0])
+        return context
+
+    def _storage(self, node: Any) -> tuple[Value, int] | None:
+        """The tensor that `node` is a view of and where the view starts in its storage;
+        none if that tensor's elements are not its storage."""
+        start = node.meta["val"].storage_offset()
+        while node.target in _VIEWS:
+            node = node.args[0]
+        whole = node.meta["val"]
+        is_plain = whole.is_contiguous() and whole.storage_offset() == 0
+        return (self.values[node], start) if is_plain else None
 
     def _name(self, node: Node, result: Any, first_line: int) -> None:
         """Names the node's result after it, and the steps before it `<node>.<n>`."""

@@ -114,6 +114,21 @@ def import_program(
     Raises:
         Error: everything that can't be imported, in one paragraph.
     """
+    modules = reachable_modules(function) if modules is None else modules
+    program = export_program(function, inputs, modules)
+    prefixes = {f"root.m{i}": name for i, name in enumerate(modules)}
+    importer = _Importer(program, _keyed(modules), prefixes, inputs, seed)
+    return importer.run(list(names or input_names(function, len(inputs))))
+
+
+def export_program(
+    function: Callable, inputs: Sequence[torch.Tensor], modules: dict[str, nn.Module] | None = None
+) -> ExportedProgram:
+    """`function` in core ATen operators, whether deplo has them or not.
+
+    Raises:
+        Error: an input is no tensor, or the function failed.
+    """
     for i, value in enumerate(inputs):
         if not isinstance(value, torch.Tensor):
             raise Error(
@@ -121,12 +136,12 @@ def import_program(
                 "inputs: bind other arguments with functools.partial or a lambda"
             )
     modules = reachable_modules(function) if modules is None else modules
-    # ModuleDict refuses empty names and dots.
-    keyed = {f"m{i}": module for i, module in enumerate(modules.values())}
-    prefixes = {f"root.m{i}": name for i, name in enumerate(modules)}
-    program = export(function, inputs, keyed)
-    importer = _Importer(program, keyed, prefixes, inputs, seed)
-    return importer.run(list(names or input_names(function, len(inputs))))
+    return export(function, inputs, _keyed(modules))
+
+
+def _keyed(modules: dict[str, nn.Module]) -> dict[str, nn.Module]:
+    """ModuleDict refuses empty names and dots."""
+    return {f"m{i}": module for i, module in enumerate(modules.values())}
 
 
 class _Importer:
@@ -158,6 +173,8 @@ class _Importer:
                 binding = Binding(names[user_inputs], user_inputs)
                 tensor = self.inputs[user_inputs]
                 user_inputs += 1
+            elif spec.kind is InputKind.TOKEN:
+                continue  # it orders operators with effects, which are reported themselves
             else:
                 if not nodes[spec.arg.name].users and spec.target not in written:
                     continue
@@ -235,6 +252,8 @@ class _Importer:
         mutations: list[tuple[int, int]] = []
         changed: dict[str, int] = {}  # node that holds the new value -> argument
         for spec in self.program.graph_signature.output_specs:
+            if spec.kind is OutputKind.TOKEN:
+                continue
             if spec.kind in _MUTATIONS:
                 value = self.lowering.values.get(nodes[spec.arg.name])
                 old = self.lowering.values.get(nodes[self._placeholder(spec)])

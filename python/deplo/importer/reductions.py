@@ -267,3 +267,33 @@ def rms_norm(
         return c.b.norm("rms_norm", x, weight, None, rank, eps)
     scaled = c.b.norm("rms_norm", c.tensor(x), c.tensor(weight), None, rank, eps)
     return c.rounded(scaled)
+
+
+@handles(aten.native_layer_norm.default)
+def native_layer_norm(
+    c: Context,
+    x: Value,
+    normalized_shape: list[int],
+    weight: Value | None,
+    bias: Value | None,
+    eps: float,
+) -> tuple[Value | None, ...]:
+    return _first(c, layer_norm(c, x, normalized_shape, weight, bias, eps), 3)
+
+
+@handles(aten._fused_rms_norm.default)
+def fused_rms_norm(
+    c: Context,
+    x: Value,
+    normalized_shape: list[int],
+    weight: Value | None,
+    eps: float | None,
+) -> tuple[Value | None, ...]:
+    return _first(c, rms_norm(c, x, normalized_shape, weight, eps), 2)
+
+
+def _first(c: Context, result: Value, count: int) -> tuple[Value | None, ...]:
+    """`result`, and none of the statistics, which only training needs."""
+    if c.used - {0}:
+        raise Unsupported("its statistics are used; compute them with mean and var")
+    return (result, *[None] * (count - 1))

@@ -45,7 +45,11 @@ class Context:
         b: where operations go.
         shape, dtype: of the (first) result.
         used: for operators with several results, which of them have users.
+        storage: gives the tensor that the first operand is a view of, and where the
+            view starts in its storage; none if that is not known.
     """
+
+    storage: Callable[[], tuple[Value, int] | None]
 
     def __init__(
         self, b: GraphBuilder, shape: tuple[int, ...], dtype: str, used: frozenset[int]

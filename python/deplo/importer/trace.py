@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.fx.traceback
 from torch import nn
+from torch._decomp import decomposition_table
 from torch.export import ExportedProgram
 
 from deplo.errors import Error
@@ -98,11 +99,33 @@ def _quiet() -> Iterator[None]:
             logging.disable(level)
 
 
+# PyTorch decomposes them as well, but not for the core ATen set.
+_BEYOND_CORE = (
+    "_upsample_nearest_exact1d",
+    "_upsample_nearest_exact2d",
+    "_upsample_nearest_exact3d",
+    "as_strided_scatter",
+    "grid_sampler_2d",
+    "upsample_bicubic2d",
+    "upsample_bilinear2d",
+    "upsample_linear1d",
+    "upsample_nearest1d",
+    "upsample_nearest2d",
+    "upsample_nearest3d",
+    "upsample_trilinear3d",
+)
+
+
 @functools.cache
 def decompositions() -> dict[Any, Callable]:
     """PyTorch's core ATen table without the operators that deplo keeps whole."""
     # A plain dictionary: PyTorch's own looks for new operators at each question.
     table = torch.export.default_decompositions().materialize()
+    for name in _BEYOND_CORE:
+        packet = getattr(torch.ops.aten, name)
+        for overload in (getattr(packet, overload) for overload in packet.overloads()):
+            if overload in decomposition_table:
+                table[overload] = decomposition_table[overload]
     return {target: rule for target, rule in table.items() if target not in HANDLERS}
 
 

@@ -21,7 +21,8 @@ NEAREST = {
         "torch.rand and dropout; pass other random tensors as inputs",
     ),
     "gcd": "torch.remainder",
-    "index": "slices with constant bounds, x[:, 2:7]",
+    "masked_scatter": "torch.where with the mask",
+    "nonzero": "torch.where with three arguments",
     "item": "keep the value in a tensor",
     "_local_scalar_dense": "keep the value in a tensor instead of calling .item()",
 }

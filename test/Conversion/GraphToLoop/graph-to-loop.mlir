@@ -459,3 +459,61 @@ func.func @coordinates(%x: tensor<2x3x4x5xi64>) -> tensor<2x3x20xi64> {
   }
   return %0 : tensor<2x3x20xi64>
 }
+
+// -----
+
+// A gather: the last source first, each with the value of those after it where
+// its guard does not hold. The guard of the first source always holds or not by
+// the row alone.
+// CHECK-LABEL: loop.kernel @cat
+// CHECK:         loop.for %i = 0 to 7 {
+// CHECK:           loop.for %j = 0 to 8 {
+// CHECK:             %[[LOW:.+]] = arith.cmpi sge, %{{.*}}, %{{.*}} : i32
+// CHECK:             %[[B:.+]] = loop.load %x_0[%i - 4, %j] if %[[LOW]] else %{{.*}} : memref<3x8xf32>
+// CHECK:             %[[HIGH:.+]] = arith.cmpi sge, %{{.*}}, %{{.*}} : i32
+// CHECK:             %[[A:.+]] = loop.load %x[%i, %j] if %[[HIGH]] else %[[B]] : memref<4x8xf32>
+// CHECK:             loop.store %[[A]], %y[%i, %j]
+func.func @cat(%a: tensor<4x8xf32>, %b: tensor<3x8xf32>) -> tensor<7x8xf32> {
+  %0 = graph.fused @cat (%p = %a : tensor<4x8xf32>, %q = %b : tensor<3x8xf32>) -> (tensor<7x8xf32>) {
+    %1 = graph.gather %p by affine_map<(d0, d1) -> (d0, d1)> where affine_map<(d0, d1) -> (3 - d0)>, %q by affine_map<(d0, d1) -> (d0 - 4, d1)> where affine_map<(d0, d1) -> (d0 - 4)> : (tensor<4x8xf32>, tensor<3x8xf32>) -> tensor<7x8xf32>
+    graph.yield %1 : tensor<7x8xf32>
+  }
+  return %0 : tensor<7x8xf32>
+}
+
+// -----
+
+// An index is loaded once for each row; out of range, the row is zero.
+// CHECK-LABEL: loop.kernel @rows
+// CHECK:             %[[N:.+]] = loop.load %x_0[%i] : memref<4xi64>
+// CHECK:             %[[I:.+]] = arith.index_cast %[[N]] : i64 to index
+// CHECK:             %[[IN:.+]] = arith.andi
+// CHECK:             loop.load %x[%[[I]], %j] if %[[IN]] else %{{.*}} : memref<100x8xf32>
+func.func @rows(%w: tensor<100x8xf32>, %n: tensor<4xi64>) -> tensor<4x8xf32> {
+  %0 = graph.fused @rows (%p = %w : tensor<100x8xf32>, %q = %n : tensor<4xi64>) -> (tensor<4x8xf32>) {
+    %1 = graph.index_map %q by affine_map<(d0, d1) -> (d0)> : tensor<4xi64> -> tensor<4x8xi64>
+    %2 = graph.gather %p by affine_map<(d0, d1)[s0] -> (s0, d1)> at %1 : (tensor<100x8xf32>, tensor<4x8xi64>) -> tensor<4x8xf32>
+    graph.yield %2 : tensor<4x8xf32>
+  }
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+// Windows are read in the reduction's loops. A constant source is a selection;
+// a bool is a byte.
+// CHECK-LABEL: loop.kernel @windows
+// CHECK:         loop.for %i = 0 to 3
+// CHECK:           loop.reduce max %k = 0 to 3 : i32
+// CHECK:             %[[SELECT:.+]] = arith.select %{{.*}}, %true, %false
+// CHECK:             %[[BYTE:.+]] = arith.extui %[[SELECT]] : i1 to i8
+// CHECK:             loop.load %x[%i * 2 + %k - 1] if %{{.*}} else %[[BYTE]] : memref<4xi8>
+func.func @windows(%x: tensor<4xi1>) -> tensor<3xi1> {
+  %0 = graph.fused @windows (%p = %x : tensor<4xi1>) -> (tensor<3xi1>) {
+    %c = graph.constant dense<true> : tensor<1xi1>
+    %1 = graph.gather %p by affine_map<(d0, d1) -> (d0 * 2 + d1 - 1)> where affine_map<(d0, d1) -> (d0 * 2 + d1 - 1, 4 - d0 * 2 - d1)>, %c by affine_map<(d0, d1) -> (0)> where affine_map<(d0, d1) -> (-d0)> : (tensor<4xi1>, tensor<1xi1>) -> tensor<3x3xi1>
+    %2 = graph.reduce max %1 axes [1] : tensor<3x3xi1> -> tensor<3xi1>
+    graph.yield %2 : tensor<3xi1>
+  }
+  return %0 : tensor<3xi1>
+}

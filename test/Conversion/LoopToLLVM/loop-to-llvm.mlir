@@ -116,6 +116,28 @@ loop.kernel @functions(%x: memref<8xbf16>, %y: memref<8xbf16>) {
 
 // -----
 
+// A conditional load is a branch: the address may be anywhere.
+// CHECK-LABEL: llvm.func private @conditional.body
+// CHECK:         llvm.icmp "sge"
+// CHECK:         llvm.cond_br %{{.*}}, ^[[THEN:.*]], ^[[ELSE:.*]]
+// CHECK:       ^[[THEN]]:
+// CHECK:         %[[A:.*]] = llvm.load
+// CHECK:         llvm.br ^[[END:.*]](%[[A]] : f32)
+// CHECK:       ^[[ELSE]]:
+// CHECK:         llvm.br ^[[END]](%{{.*}} : f32)
+loop.kernel @conditional(%x: memref<8xf32>, %y: memref<10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %two = arith.constant 2 : i32
+  loop.for %i = 0 to 10 {
+    %n = arith.index_cast %i : index to i32
+    %condition = arith.cmpi sge, %n, %two : i32
+    %a = loop.load %x[%i - 2] if %condition else %zero : memref<8xf32>
+    loop.store %a, %y[%i] : memref<10xf32>
+  }
+}
+
+// -----
+
 // A choice between bf16 is one between bits, so that no processor converts.
 // CHECK-LABEL: llvm.func private @choice.body
 // CHECK:         llvm.select %{{.*}}, %{{.*}}, %{{.*}} : i1, i16

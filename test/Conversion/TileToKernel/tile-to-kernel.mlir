@@ -116,6 +116,32 @@ module attributes {tile.target = #target} {
 
 // -----
 
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>
+
+// Flags that allow an approximation get it; without flags nothing is lost.
+// CHECK-LABEL: llvm.func @approximate
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%{{.+}}) : (f32) -> f32
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%{{.+}}) : (f32) -> f32
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.div.full"(%{{.+}}, %{{.+}}) : (f32, f32) -> f32
+//     CHECK-NOT: llvm.call_intrinsic
+//         CHECK: math.exp %{{.+}} : vector<2xf32>
+//         CHECK: arith.divf %{{.+}}, %{{.+}} : vector<2xf32>
+module attributes {tile.target = #target} {
+  tile.kernel @approximate(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 step 64 grid) warps(1) {
+    %one = arith.constant dense<1.0> : tensor<64xf32, #pointwise>
+    %a = tile.load %x[%i] vector 2 : memref<64xf32> -> tensor<64xf32, #pointwise>
+    %b = math.exp %a fastmath<afn> : tensor<64xf32, #pointwise>
+    %c = arith.divf %one, %b fastmath<afn> : tensor<64xf32, #pointwise>
+    %d = arith.divf %a, %c fastmath<arcp> : tensor<64xf32, #pointwise>
+    %e = math.exp %d : tensor<64xf32, #pointwise>
+    %f = arith.divf %e, %a : tensor<64xf32, #pointwise>
+    tile.store %f, %y[%i] vector 2 : tensor<64xf32, #pointwise>, memref<64xf32>
+  }
+}
+
+// -----
+
 // Coordinates as numbers: where the block starts, and the thread's own.
 #target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
 #numbers = #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>
@@ -127,5 +153,30 @@ module attributes {tile.target = #target} {
   tile.kernel @iota(%y: memref<640xi64>) axes(%i = 640 step 64 grid) warps(1) {
     %n = tile.iota %i : tensor<64xi64, #numbers>
     tile.store %n, %y[%i] : tensor<64xi64, #numbers>, memref<640xi64>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[256], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
+
+// A gather that is masked reads the start of the buffer instead, and selects.
+// CHECK-LABEL: llvm.func @gather(
+//  CHECK-SAME:   %[[X:[a-z0-9]+]]: !llvm.ptr<1>
+//       CHECK:   %[[P:.+]] = llvm.getelementptr %[[X]][%{{.+}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+//       CHECK:   %[[Q:.+]] = arith.select %[[M:.+]], %[[P]], %[[X]] : !llvm.ptr<1>
+//       CHECK:   %[[A:.+]] = llvm.load %[[Q]] {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+//       CHECK:   arith.select %[[M]], %[[A]], %{{.+}} : vector<4xf32>
+module attributes {tile.target = #target} {
+  tile.kernel @gather(%x: memref<1024xf32>, %y: memref<1024xf32>) axes(%i = 1024 step 256 grid) warps(2) {
+    %c = arith.constant dense<-8> : tensor<256xi32, #pointwise>
+    %zero = arith.constant dense<0> : tensor<256xi32, #pointwise>
+    %one = arith.constant dense<1.0> : tensor<256xf32, #pointwise>
+    %n = tile.iota %i : tensor<256xi32, #pointwise>
+    %o = arith.addi %n, %c : tensor<256xi32, #pointwise>
+    %m = arith.cmpi sge, %o, %zero : tensor<256xi32, #pointwise>
+    %a = tile.gather %x[%o] mask %m else %one vector 4 : (memref<1024xf32>, tensor<256xi32, #pointwise>, tensor<256xi1, #pointwise>, tensor<256xf32, #pointwise>) -> tensor<256xf32, #pointwise>
+    tile.store %a, %y[%i] vector 4 : tensor<256xf32, #pointwise>, memref<1024xf32>
   }
 }

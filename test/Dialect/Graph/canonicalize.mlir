@@ -286,3 +286,86 @@ func.func @inline_iota(%x: tensor<8xi64>) -> tensor<8xi64> {
   }
   return %1 : tensor<8xi64>
 }
+
+// -----
+
+// A source that is never read goes, and those after one that always is.
+// CHECK-LABEL: @gather_sources
+// CHECK-NEXT:    graph.gather %arg0 by #{{.*}} where #{{.*}}, %arg1 by #{{.*}} : (tensor<4xf32>, tensor<8xf32>) -> tensor<8xf32>
+func.func @gather_sources(%x: tensor<4xf32>, %y: tensor<8xf32>, %z: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = graph.gather %z by affine_map<(d0) -> (d0)> where affine_map<(d0) -> (d0 - 8)>, %x by affine_map<(d0) -> (d0)> where affine_map<(d0) -> (d0, 3 - d0)>, %y by affine_map<(d0) -> (d0)>, %z by affine_map<(d0) -> (d0)> : (tensor<8xf32>, tensor<4xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// One source that is always read is a view if loops can read it as a box.
+// CHECK-LABEL: @gather_of_one
+// CHECK:         graph.index_map %arg0
+// CHECK:         graph.gather %arg0
+func.func @gather_of_one(%x: tensor<8xf32>) -> (tensor<4xf32>, tensor<8xf32>) {
+  %0 = graph.gather %x by affine_map<(d0) -> (d0 * 2)> : (tensor<8xf32>) -> tensor<4xf32>
+  %1 = graph.gather %x by affine_map<(d0) -> (7 - d0)> : (tensor<8xf32>) -> tensor<8xf32>
+  return %0, %1 : tensor<4xf32>, tensor<8xf32>
+}
+
+// -----
+
+// A part of a concatenation is a part of what was put together.
+// CHECK-LABEL: @part_of_cat
+// CHECK-NEXT:    graph.index_map %arg1 by #{{.*}} : tensor<4xf32> -> tensor<3xf32>
+func.func @part_of_cat(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<3xf32> {
+  %0 = graph.gather %x by affine_map<(d0) -> (d0)> where affine_map<(d0) -> (3 - d0)>, %y by affine_map<(d0) -> (d0 - 4)> where affine_map<(d0) -> (d0 - 4)> : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %1 = graph.index_map %0 by affine_map<(d0) -> (d0 + 5)> : tensor<8xf32> -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+
+// -----
+
+// Gathers of gathers read the first sources, through views too.
+// CHECK-LABEL: @gather_of_gather
+// CHECK-NEXT:    graph.gather %arg0 by #{{.*}} where #{{.*}} : (tensor<2x2xf32>) -> tensor<8xf32>
+func.func @gather_of_gather(%x: tensor<2x2xf32>) -> tensor<8xf32> {
+  %0 = graph.index_map %x by affine_map<(d0) -> (d0 floordiv 2, d0 mod 2)> : tensor<2x2xf32> -> tensor<4xf32>
+  %1 = graph.gather %0 by affine_map<(d0) -> (d0 - 1)> where affine_map<(d0) -> (d0 - 1, 4 - d0)> : (tensor<4xf32>) -> tensor<6xf32>
+  %2 = graph.gather %1 by affine_map<(d0) -> (d0 - 1)> where affine_map<(d0) -> (d0 - 1, 6 - d0)> : (tensor<6xf32>) -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
+// The fill of a padded tensor is not that of the tensor it becomes a part of.
+// CHECK-LABEL: @fills_differ
+// CHECK:         graph.gather
+// CHECK:         graph.gather
+func.func @fills_differ(%x: tensor<4xf32>) -> tensor<8xf32> {
+  %0 = graph.gather %x by affine_map<(d0) -> (d0 - 1)> where affine_map<(d0) -> (d0 - 1, 4 - d0)> else 1.0 : f32 : (tensor<4xf32>) -> tensor<6xf32>
+  %1 = graph.gather %0 by affine_map<(d0) -> (d0 - 1)> where affine_map<(d0) -> (d0 - 1, 6 - d0)> : (tensor<6xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+// An index into a view that is smaller than its tensor would be checked against
+// the tensor.
+// CHECK-LABEL: @index_into_slice
+// CHECK:         %[[S:.*]] = graph.index_map %arg0
+// CHECK:         graph.gather %[[S]]
+func.func @index_into_slice(%x: tensor<8xf32>, %n: tensor<4xi64>) -> tensor<4xf32> {
+  %0 = graph.index_map %x by affine_map<(d0) -> (d0)> : tensor<8xf32> -> tensor<6xf32>
+  %1 = graph.gather %0 by affine_map<(d0)[s0] -> (s0)> at %n : (tensor<6xf32>, tensor<4xi64>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+// Index tensors that nothing follows go; nothing but fills is a constant.
+// CHECK-LABEL: @gather_folds
+// CHECK-DAG:     graph.constant dense<2.000000e+00> : tensor<8xf32>
+// CHECK-DAG:     graph.gather %arg0 by #{{.*}} : (tensor<8xf32>) -> tensor<8xf32>
+func.func @gather_folds(%x: tensor<8xf32>, %n: tensor<8xi64>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %c = graph.constant dense<2.0> : tensor<4xf32>
+  %0 = graph.gather %c by affine_map<(d0) -> (d0)> where affine_map<(d0) -> (3 - d0)> else 2.0 : f32 : (tensor<4xf32>) -> tensor<8xf32>
+  %1 = graph.gather %x by affine_map<(d0)[s0] -> (7 - d0)> at %n : (tensor<8xf32>, tensor<8xi64>) -> tensor<8xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}

@@ -571,3 +571,66 @@ func.func private @unsigned_result() -> (tensor<8xi8> {graph.unsigned = 1 : i64}
 
 // expected-error @below {{has unknown result attribute 'graph.name'}}
 func.func private @result_attribute() -> (tensor<8xi8> {graph.name = "x"})
+
+// -----
+
+// graph.gather C1: one map and one guard for each source.
+func.func @gather_c1_count(%x: tensor<8xf32>) {
+  // expected-error @below {{'graph.gather' op has 1 sources, 2 maps and 1 guards, expected one of each at least}}
+  %0 = "graph.gather"(%x) <{guards = [affine_map<(d0) -> ()>], maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], operandSegmentSizes = array<i32: 1, 0>}> : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// graph.gather C1: maps take the result's coordinates and the indices.
+func.func @gather_c1_dims(%x: tensor<8xf32>) {
+  // expected-error @below {{'graph.gather' op the map or guard of source 0 takes 1 coordinates and 1 indices, expected 1 and 0}}
+  %0 = graph.gather %x by affine_map<(d0)[s0] -> (s0)> : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// graph.gather C1: maps go to the source's coordinates.
+func.func @gather_c1_results(%x: tensor<8xf32>) {
+  // expected-error @below {{'graph.gather' op the map of source 0 goes to 2 coordinates, expected 1}}
+  %0 = graph.gather %x by affine_map<(d0) -> (d0, d0)> : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// graph.gather C2: sources.
+func.func @gather_c2(%x: tensor<8xf16>) {
+  // expected-error @below {{'graph.gather' op source 0 holds 'f16', expected 'f32'}}
+  %0 = graph.gather %x by affine_map<(d0) -> (d0)> : (tensor<8xf16>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// graph.gather C2: fill.
+func.func @gather_c2_fill(%x: tensor<8xf32>) {
+  // expected-error @below {{'graph.gather' op fills with 'i32', expected 'f32'}}
+  %0 = graph.gather %x by affine_map<(d0) -> (d0)> else 0 : i32 : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// graph.gather C3: index tensors have the result's shape.
+func.func @gather_c3(%x: tensor<8xf32>, %n: tensor<4xi64>) {
+  // expected-error @below {{'graph.gather' op index tensor 0 is 'tensor<4xi64>', expected the shape of the result 'tensor<8xf32>', broadcast it with graph.index_map}}
+  %0 = graph.gather %x by affine_map<(d0)[s0] -> (s0)> at %n : (tensor<8xf32>, tensor<4xi64>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// graph.gather C4: within the source where the guard holds.
+func.func @gather_c4(%x: tensor<8xf32>) {
+  // expected-error @below {{'graph.gather' op coordinate 0 of source 0 is not within 8 elements wherever its guard holds}}
+  %0 = graph.gather %x by affine_map<(d0) -> (d0 - 2)> where affine_map<(d0) -> (d0 - 1)> : (tensor<8xf32>) -> tensor<10xf32>
+  return
+}

@@ -212,3 +212,15 @@ func.func @shadowed(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %c : tensor<4xf32>
 }
+
+// Gathers: guarded sources in turn, index tensors, what to fill with.
+// CHECK-LABEL: func.func @gathers
+// CHECK:         graph.gather %[[X:.*]] by #{{.*}} where #{{.*}}, %[[X]] by #{{.*}} else 1.000000e+00 : f32 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<5x8xf32>
+// CHECK:         graph.gather %[[X]] by #{{.*}} at %{{.*}} : (tensor<4x8xf32>, tensor<3x8xi64>) -> tensor<3x8xf32>
+// CHECK:         graph.gather %{{.*}} by #{{.*}} where #{{.*}} at %{{.*}}, %{{.*}} else true : (tensor<4x8xi1>, tensor<3x8xi64>, tensor<3x8xi64>) -> tensor<3x8xi1>
+func.func @gathers(%x: tensor<4x8xf32>, %b: tensor<4x8xi1>, %n: tensor<3x8xi64>) {
+  %0 = graph.gather %x by affine_map<(d0, d1) -> (d0 - 1, d1)> where affine_map<(d0, d1) -> (d0 - 1)>, %x by affine_map<(d0, d1) -> (3, d1)> else 1.0 : f32 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<5x8xf32>
+  %1 = graph.gather %x by affine_map<(d0, d1)[s0] -> (s0, d1)> at %n : (tensor<4x8xf32>, tensor<3x8xi64>) -> tensor<3x8xf32>
+  %2 = graph.gather %b by affine_map<(d0, d1)[s0, s1] -> (s0, s1)> where affine_map<(d0, d1)[s0, s1] -> (s0 - s1)> at %n, %n else true : (tensor<4x8xi1>, tensor<3x8xi64>, tensor<3x8xi64>) -> tensor<3x8xi1>
+  return
+}

@@ -85,9 +85,9 @@ loop.kernel @coordinates(%x: memref<16x8xf32>, %y: memref<4x8xf32>) {
   %three = arith.constant 3 : index
   loop.for %i = 0 to 4 {
     loop.for %j = 0 to 8 {
-      %a = "loop.load"(%x, %i, %three, %j) {map = #map} : (memref<16x8xf32>, index, index, index) -> f32
-      %b = "loop.load"(%x, %i, %i, %j) {map = #twice} : (memref<16x8xf32>, index, index, index) -> f32
-      %c = "loop.load"(%x, %i, %j) {map = #reshape} : (memref<16x8xf32>, index, index) -> f32
+      %a = "loop.load"(%x, %i, %three, %j) {map = #map, operandSegmentSizes = array<i32: 1, 3, 0, 0>} : (memref<16x8xf32>, index, index, index) -> f32
+      %b = "loop.load"(%x, %i, %i, %j) {map = #twice, operandSegmentSizes = array<i32: 1, 3, 0, 0>} : (memref<16x8xf32>, index, index, index) -> f32
+      %c = "loop.load"(%x, %i, %j) {map = #reshape, operandSegmentSizes = array<i32: 1, 2, 0, 0>} : (memref<16x8xf32>, index, index) -> f32
       %d = arith.addf %a, %b : f32
       %e = arith.addf %c, %d : f32
       loop.store %e, %y[%i, %j] : memref<4x8xf32>
@@ -131,5 +131,28 @@ loop.kernel @motion(%x: memref<8xf32>, %s: memref<f32>, %y: memref<4x8xf32>, %z:
       %d = arith.addf %c2, %b : f32
       loop.store %d, %z[%i, %j] : memref<4x8xf32>
     }
+  }
+}
+
+// A condition that is known goes, but not the check of an index.
+// CHECK-LABEL: loop.kernel @known_conditions
+// CHECK:         %[[CST:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK:         loop.load %x[%i] : memref<8xf32>
+// CHECK:         loop.load %x[%{{.*}}] if %{{.*}} else %[[CST]] : memref<8xf32>
+// CHECK:         loop.store %{{.*}}, %y
+// CHECK:         loop.store %[[CST]], %z
+loop.kernel @known_conditions(%x: memref<8xf32>, %n: memref<8xi64>, %y: memref<8xf32>, %z: memref<8xf32>, %w: memref<8xf32>) {
+  %true = arith.constant true
+  %false = arith.constant false
+  %zero = arith.constant 0.0 : f32
+  loop.for %i = 0 to 8 {
+    %m = loop.load %n[%i] : memref<8xi64>
+    %index = arith.index_cast %m : i64 to index
+    %a = loop.load %x[%i] if %true else %zero : memref<8xf32>
+    %b = loop.load %x[%i] if %false else %zero : memref<8xf32>
+    %c = loop.load %x[%index] if %true else %zero : memref<8xf32>
+    loop.store %a, %y[%i] : memref<8xf32>
+    loop.store %b, %z[%i] : memref<8xf32>
+    loop.store %c, %w[%i] : memref<8xf32>
   }
 }

@@ -173,7 +173,7 @@ loop.kernel @load_c1(%x: memref<8x8xf32>) {
 // loop.load C2: the result is the element.
 loop.kernel @load_c2(%x: memref<8xf32>) {
   // expected-error @below {{has a value of type 'f16' for elements of type 'f32'}}
-  %a = "loop.load"(%x) <{map = affine_map<() -> (0)>}> : (memref<8xf32>) -> f16
+  %a = "loop.load"(%x) <{map = affine_map<() -> (0)>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (memref<8xf32>) -> f16
 }
 
 // -----
@@ -193,7 +193,7 @@ loop.kernel @load_c3(%x: memref<8xf32>) {
 // loop.load C3: as many indices as the map has dimensions.
 loop.kernel @load_c3_map(%x: memref<8xf32>) {
   // expected-error @below {{expects a map of 0 dimensions and no symbols, got affine_map<(d0) -> (d0)>}}
-  %a = "loop.load"(%x) <{map = affine_map<(d0) -> (d0)>}> : (memref<8xf32>) -> f32
+  %a = "loop.load"(%x) <{map = affine_map<(d0) -> (d0)>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (memref<8xf32>) -> f32
 }
 
 // -----
@@ -414,4 +414,30 @@ func.func @dtype_name(%x: memref<8xi8> {loop.dtype = "i8"}) {
 // expected-error @below {{'loop.dtype' marks argument 0, expected a memref of i8}}
 func.func @dtype_type(%x: memref<8xf32> {loop.dtype = "u8"}) {
   return
+}
+
+// -----
+
+// load C3: an index that is no loop variable needs a condition.
+loop.kernel @load_c3_index(%x: memref<8xf32>, %n: memref<8xi64>, %y: memref<8xf32>) {
+  loop.for %i = 0 to 8 {
+    %m = loop.load %n[%i] : memref<8xi64>
+    // expected-note @below {{it depends on this}}
+    %index = arith.index_cast %m : i64 to index
+    // expected-error @below {{has a coordinate that is neither a constant nor affine in the induction variables of enclosing loops}}
+    %a = loop.load %x[%index] : memref<8xf32>
+    loop.store %a, %y[%i] : memref<8xf32>
+  }
+}
+
+// -----
+
+// load C7: a condition comes with a value.
+loop.kernel @load_c7(%x: memref<8xf32>, %y: memref<8xf32>) {
+  %true = arith.constant true
+  loop.for %i = 0 to 8 {
+    // expected-error @below {{expects a condition and a value of the element's type where it is false, or neither}}
+    %a = "loop.load"(%x, %i, %true) <{map = affine_map<(d0) -> (d0)>, operandSegmentSizes = array<i32: 1, 1, 1, 0>}> : (memref<8xf32>, index, i1) -> f32
+    loop.store %a, %y[%i] : memref<8xf32>
+  }
 }

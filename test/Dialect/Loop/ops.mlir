@@ -84,3 +84,19 @@ loop.kernel @attributes() attributes {schedule = 7, note = "kept"} {
     }
   }
 }
+
+// Loads under a condition, at an index that is loaded too.
+// CHECK-LABEL: loop.kernel @conditional
+// CHECK:         %[[I:.*]] = arith.index_cast %{{.*}} : i64 to index
+// CHECK:         %[[A:.*]] = loop.load %{{.*}}[%[[I]], %i - 2] if %{{.*}} else %{{.*}} : memref<8x4xf32>
+loop.kernel @conditional(%x: memref<8x4xf32>, %n: memref<8xi64>, %y: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : i64
+  loop.for %i = 0 to 8 {
+    %m = loop.load %n[%i] : memref<8xi64>
+    %index = arith.index_cast %m : i64 to index
+    %condition = arith.cmpi sge, %m, %c0 : i64
+    %a = loop.load %x[%index, %i - 2] if %condition else %zero : memref<8x4xf32>
+    loop.store %a, %y[%i] : memref<8xf32>
+  }
+}

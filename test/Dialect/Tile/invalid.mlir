@@ -142,6 +142,12 @@ module attributes {tile.target = 1 : i64} {}
 
 // -----
 
+// tile.descending is for loops.
+// expected-error @below {{attribute tile.descending is a unit on scf.for}}
+"test.op"() {tile.descending} : () -> ()
+
+// -----
+
 // tile.launch is for functions.
 // expected-error @below {{attribute tile.launch is a #tile.launch on a function}}
 "test.op"() {tile.launch = 2 : i64} : () -> ()
@@ -518,4 +524,59 @@ tile.kernel @iota_c1(%y: memref<8x8xi64>) axes(%i = 8 tile) {
 tile.kernel @iota_c2(%y: memref<8xf32>) axes(%i = 8 tile) {
   // expected-error @below {{result holds 'f32', expected i32 or i64}}
   %n = tile.iota %i : tensor<8xf32>
+}
+
+// -----
+
+// gather C1: offsets.
+tile.kernel @gather_c1(%x: memref<8xf32>) axes(%i = 8 tile) {
+  %o = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{has offsets of 'f32', expected i32 or i64}}
+  %a = tile.gather %x[%o] : (memref<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+}
+
+// -----
+
+// gather C1: mask.
+tile.kernel @gather_c1_mask(%x: memref<8xf32>) axes(%i = 8 tile) {
+  %o = tile.iota %i : tensor<8xi32>
+  // expected-error @below {{has a mask of 'i32', expected i1}}
+  %a = tile.gather %x[%o] mask %o : (memref<8xf32>, tensor<8xi32>, tensor<8xi32>) -> tensor<8xf32>
+}
+
+// -----
+
+// gather C1: one shape.
+tile.kernel @gather_c1_shape(%x: memref<8xf32>) axes(%i = 8 tile) {
+  %o = tile.iota %i : tensor<8xi32>
+  // expected-error @below {{all non-scalar operands/results must have the same shape and base type}}
+  %a = tile.gather %x[%o] : (memref<8xf32>, tensor<8xi32>) -> tensor<4xf32>
+}
+
+// -----
+
+// gather C2.
+tile.kernel @gather_c2(%x: memref<8xf32>) axes(%i = 8 tile) {
+  %o = tile.iota %i : tensor<8xi32>
+  // expected-error @below {{moves elements of 'f32' as 'f16'}}
+  %a = tile.gather %x[%o] : (memref<8xf32>, tensor<8xi32>) -> tensor<8xf16>
+}
+
+// -----
+
+// gather C3.
+tile.kernel @gather_c3(%x: memref<8xf32>) axes(%i = 8 tile) {
+  %o = tile.iota %i : tensor<8xi32>
+  %e = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{has values for masked elements, but no mask}}
+  %a = tile.gather %x[%o] else %e : (memref<8xf32>, tensor<8xi32>, tensor<8xf32>) -> tensor<8xf32>
+}
+
+// -----
+
+// gather C4.
+tile.kernel @gather_c4(%x: memref<8xf32>) axes(%i = 8 tile) {
+  %o = tile.iota %i : tensor<8xi32>
+  // expected-error @below {{has vector 3, expected a power of two}}
+  %a = tile.gather %x[%o] vector 3 : (memref<8xf32>, tensor<8xi32>) -> tensor<8xf32>
 }

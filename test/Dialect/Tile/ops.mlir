@@ -74,3 +74,13 @@ tile.kernel @convert(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 tile) 
       -> tensor<64xf32, #tile.layout<[64], register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>
   tile.store %b, %y[%i] : tensor<64xf32, #tile.layout<[64], register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>, memref<64xf32>
 }
+
+// CHECK-LABEL: tile.kernel @gather
+tile.kernel @gather(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 tile) {
+  %o = tile.iota %i : tensor<64xi32>
+  // CHECK: %[[A:.+]] = tile.gather %{{.+}}[%[[O:.+]]] : (memref<64xf32>, tensor<64xi32>) -> tensor<64xf32>
+  %a = tile.gather %x[%o] : (memref<64xf32>, tensor<64xi32>) -> tensor<64xf32>
+  %m = tile.in_bounds [%i] bounds [60] : tensor<64xi1>
+  // CHECK: tile.gather %{{.+}}[%[[O]]] mask %[[M:.+]] else %[[A]] vector 4 : (memref<64xf32>, tensor<64xi32>, tensor<64xi1>, tensor<64xf32>) -> tensor<64xf32>
+  %b = tile.gather %x[%o] mask %m else %a vector 4 : (memref<64xf32>, tensor<64xi32>, tensor<64xi1>, tensor<64xf32>) -> tensor<64xf32>
+}

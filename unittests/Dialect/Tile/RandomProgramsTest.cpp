@@ -81,6 +81,57 @@ private:
     return wide;
   }
 
+  std::string emit(std::string &text, const std::string &operation) {
+    std::string result = name();
+    text += result + " = " + operation + "\n";
+    return result;
+  }
+
+  /// Whether 0 <= %variable - shift < size.
+  std::string writeGuard(std::string &text, const std::string &variable,
+                         int shift, int size) {
+    std::string number =
+        emit(text, "arith.index_cast " + variable + " : index to i32");
+    auto constant = [&](int value) {
+      return emit(text, "arith.constant " + std::to_string(value) + " : i32");
+    };
+    std::string zero = constant(0);
+    std::string low =
+        emit(text, "arith.subi " + number + ", " + constant(shift) + " : i32");
+    std::string high = emit(text, "arith.subi " + constant(shift + size - 1) +
+                                      ", " + number + " : i32");
+    std::string above =
+        emit(text, "arith.cmpi sge, " + low + ", " + zero + " : i32");
+    std::string below =
+        emit(text, "arith.cmpi sge, " + high + ", " + zero + " : i32");
+    return emit(text, "arith.andi " + above + ", " + below + " : i1");
+  }
+
+  /// A part of the rows or columns is read from a memref, the rest is another
+  /// value; or a window, which is no box.
+  std::string writeGather(std::string &text, bool hasColumn,
+                          const std::string &otherwise) {
+    int shift = pick<int>({0, 1, 4, 8}), type = pickInt(hasColumn ? 3 : 1);
+    bool alongRows = type != 1;
+    int size = 1 + (alongRows ? rows : columns) * 3 / 4;
+    std::string variable = alongRows ? "%i" : "%k";
+    std::string place = variable + " - " + std::to_string(shift);
+    std::string shape = std::to_string(size), indices = place;
+    std::string condition = writeGuard(text, variable, shift, size);
+    if (type == 1) {
+      shape = std::to_string(rows) + "x" + shape;
+      indices = "%i, " + place;
+    } else if (type == 2) {
+      shape = std::to_string(2 * size + 2 * columns);
+      indices = "(" + place + ") * 2 + %k";
+    }
+    std::string memrefType;
+    std::string memref = addArgument(shape, "f32", memrefType);
+    return emit(text, "loop.load " + memref + "[" + indices + "] if " +
+                          condition + " else " + otherwise + " : " +
+                          memrefType);
+  }
+
   /// A value between about -10 and 10.
   std::string writeExpression(std::string &text, bool hasColumn,
                               const std::vector<std::string> &known,
@@ -91,6 +142,8 @@ private:
       return writeLoad(text, hasColumn);
     }
     std::string x = writeExpression(text, hasColumn, known, depth - 1);
+    if (chance(5))
+      return writeGather(text, hasColumn, x);
     std::string result;
     if (chance(3)) {
       std::string op = pick<std::string>(

@@ -105,9 +105,10 @@ static LogicalResult verifyUnsigned(Operation *op, Type type,
   return success();
 }
 
-LogicalResult GraphDialect::verifyRegionResultAttribute(
-    Operation *op, unsigned regionIndex, unsigned resultIndex,
-    NamedAttribute attribute) {
+LogicalResult
+GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned regionIndex,
+                                          unsigned resultIndex,
+                                          NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (attribute.getName() != "graph.unsigned" || !function)
     return op->emitOpError() << "has unknown result attribute '"

@@ -397,6 +397,8 @@ static bool isIdentityOn(AffineMap map, ArrayRef<int64_t> shape) {
 OpFoldResult IndexMapOp::fold(FoldAdaptor adaptor) {
   if (!getType().hasStaticShape())
     return {};
+  if (getType().getNumElements() == 0)
+    return DenseElementsAttr::get(getType(), ArrayRef<Attribute>());
   if (getInput().getType() == getType() &&
       isIdentityOn(getMap(), getType().getShape()))
     return getInput();
@@ -593,7 +595,7 @@ LogicalResult FusedOp::verify() {
     return emitOpError() << "region arguments are (" << body.getArgumentTypes()
                          << "), expected (" << getInputs().getTypes() << ")";
   for (Operation &op : body.without_terminator())
-    if (!isa<MapOp, ReduceOp, IndexMapOp, ConstantOp>(op)) // C3
+    if (!isa<MapOp, ReduceOp, IndexMapOp, GatherOp, ConstantOp>(op)) // C3
       return (emitOpError() << "region holds " << op.getName()
                             << ", expected primitives, decompose it first")
                  .attachNote(op.getLoc())

@@ -84,8 +84,8 @@ Value decomposeView(PrimitiveBuilder &builder, Operation *op) {
 
 static bool isNamed(Operation *op) {
   return isa_and_nonnull<GraphDialect>(op->getDialect()) &&
-         !isa<MapOp, IndexOp, ReduceOp, IndexMapOp, ConstantOp, FusedOp,
-              YieldOp>(op);
+         !isa<MapOp, IndexOp, ReduceOp, IndexMapOp, GatherOp, ConstantOp,
+              FusedOp, YieldOp>(op);
 }
 
 /// Whether a primitive computes with nothing: its result is known.

@@ -12,28 +12,55 @@ using namespace mlir;
 
 namespace deplo::graph {
 
+/// 1 + e^-x.
+static Value buildLogisticDivisor(Scalars s, Value x) {
+  Value exponent = s.neg(x);
+  return s.add(s.isNarrow ? s.approximateExp(exponent) : s.exp(exponent),
+               s.constant(1));
+}
+
 /// 1 / (1 + e^-x): where e^-x overflows the quotient is 0, as it should be.
 static Value buildSigmoid(Scalars s, Value x) {
-  Value one = s.constant(1);
-  return s.div(one, s.add(s.exp(s.neg(x)), one));
+  return s.quotient(s.constant(1), buildLogisticDivisor(s, x));
 }
 
 static Value buildSilu(Scalars s, Value x) {
-  return s.div(x, s.add(s.exp(s.neg(x)), s.constant(1)));
+  return s.quotient(x, buildLogisticDivisor(s, x));
+}
+
+/// The normal distribution function within 2e-7, without branches (Abramowitz
+/// and Stegun, Handbook of Mathematical Functions, 7.1.26): with z = |x| /
+/// sqrt 2 and t = 1 / (1 + p z), half of e^-z^2 times a polynomial of t is what
+/// lies beyond |x|.
+static Value buildApproximatePhi(Scalars s, Value x) {
+  constexpr double p = 0.3275911;
+  constexpr double coefficients[] = {1.061405429, -1.453152027, 1.421413741,
+                                     -0.284496736, 0.254829592};
+  Value one = s.constant(1);
+  Value t = s.approximateReciprocal(
+      s.fma(s.abs(x), s.constant(p / llvm::numbers::sqrt2), one));
+  Value sum = s.constant(coefficients[0] / 2);
+  for (double coefficient : llvm::drop_begin(coefficients))
+    sum = s.fma(sum, t, s.constant(coefficient / 2));
+  Value bell = s.approximateExp(s.mul(s.mul(x, x), s.constant(-0.5)));
+  Value tail = s.mul(s.mul(sum, t), bell);
+  return s.select(s.isNegative(x), tail, s.sub(one, tail));
 }
 
 static Value buildGelu(Scalars s, Value x) {
+  if (s.isNarrow)
+    return s.mul(x, buildApproximatePhi(s, x));
   Value phi = s.erf(s.mul(x, s.constant(1 / llvm::numbers::sqrt2)));
   return s.mul(s.mul(x, s.constant(0.5)), s.add(phi, s.constant(1)));
 }
 
-/// tanh is +-1 where the cube overflows.
+/// (1 + tanh u) / 2 is 1 / (1 + e^-2u): no difference cancels for negative u.
 static Value buildGeluTanh(Scalars s, Value x) {
   Value cube = s.mul(s.mul(x, x), x);
   Value inner = s.add(x, s.mul(cube, s.constant(0.044715)));
-  double scale = llvm::numbers::sqrt2 * llvm::numbers::inv_sqrtpi;
-  Value tanh = s.tanh(s.mul(inner, s.constant(scale)));
-  return s.mul(s.mul(x, s.constant(0.5)), s.add(tanh, s.constant(1)));
+  double scale = 2 * llvm::numbers::sqrt2 * llvm::numbers::inv_sqrtpi;
+  Value twice = s.mul(inner, s.constant(scale));
+  return s.quotient(x, buildLogisticDivisor(s, twice));
 }
 
 static Value buildUnary(Operation *op, Scalars s, Value x) {

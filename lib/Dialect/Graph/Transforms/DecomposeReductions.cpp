@@ -187,15 +187,22 @@ static Value buildSoftmaxLike(PrimitiveBuilder &builder, OpTy op) {
   Value shifted =
       builder.map({x, reduce(Monoid::Max, x)},
                   [](Scalars s, ValueRange v) { return s.sub(v[0], v[1]); });
-  Value exponential =
-      builder.map(shifted, [](Scalars s, ValueRange v) { return s.exp(v[0]); });
+  bool isRounded = isNarrow(op.getType().getElementType());
+  Value exponential = builder.map(shifted, [&](Scalars s, ValueRange v) {
+    return isRounded ? s.approximateExp(v[0]) : s.exp(v[0]);
+  });
   Value sum = reduce(Monoid::Add, exponential);
   bool isLog = isa<LogSoftmaxOp>(op.getOperation());
-  return builder.map(
-      getShape(x), op.getType().getElementType(),
-      {isLog ? shifted : exponential, sum}, [&](Scalars s, ValueRange v) {
-        return isLog ? s.sub(v[0], s.log(v[1])) : s.div(v[0], v[1]);
-      });
+  // One logarithm or reciprocal for a row: the sum is at least 1, and NaN if
+  // anything is NaN or all is infinite.
+  Value divisor = builder.map(sum, [&](Scalars s, ValueRange v) {
+    return isLog ? s.log(v[0]) : s.div(s.constant(1), v[0]);
+  });
+  return builder.map(getShape(x), op.getType().getElementType(),
+                     {isLog ? shifted : exponential, divisor},
+                     [&](Scalars s, ValueRange v) {
+                       return isLog ? s.sub(v[0], v[1]) : s.mul(v[0], v[1]);
+                     });
 }
 
 Value decomposeNormalization(PrimitiveBuilder &builder, Operation *op) {

@@ -16,7 +16,8 @@
 //
 // It is legal where
 // - neither needs what the other computes, directly or through other kernels,
-// - both run in the same loops (IterationSpace::joinParts): they read one buffer
+// - both run in the same loops (IterationSpace::joinParts): they read one
+// buffer
 //   alike, or have results of one shape,
 // - the reductions of both keep the same axes, and every result is computed
 //   once in all parallel loops,

@@ -29,7 +29,7 @@ static int64_t getBytes(Value value) {
 static int64_t getBytesRead(const Primitive &reader, const Read &read) {
   int64_t elements = 1;
   for (auto [dim, extent] : llvm::enumerate(reader.shape))
-    if (read.map.isFunctionOfDim(dim))
+    if (read.map.isFunctionOfDim(dim) || read.map.getNumSymbols() != 0)
       elements *= extent;
   auto type = cast<RankedTensorType>(read.source.getType());
   return getBytes(type.getElementType(),
@@ -65,7 +65,7 @@ FusionGroups::FusionGroups(func::FuncOp function, const MachineModel &machine,
                            FusionPolicy policy, Kernels kernels)
     : function(function), machine(machine), policy(policy) {
   for (Operation &op : function.getBody().front()) {
-    if (isa<MapOp, ReduceOp>(op))
+    if (isa<MapOp, ReduceOp, GatherOp>(op))
       addPrimitive(&op, primitives.size());
     else if (auto fused = dyn_cast<FusedOp>(op))
       kernels == Kernels::Fixed ? addFused(fused) : addKernel(fused);
@@ -112,10 +112,11 @@ void FusionGroups::addPrimitive(Operation *op, unsigned groupIndex) {
       getOperationsPerElement(op) * getEvaluations(primitive, primitive.axes);
   for (const Read &read : primitive.reads) {
     // Splits its axes as far as the read needs.
-    space.getCoordinates(
-        primitive, read.map,
-        cast<RankedTensorType>(read.source.getType()).getShape(),
-        getMemoryStrides(read.source));
+    if (!read.isGathered)
+      space.getCoordinates(
+          primitive, read.map,
+          cast<RankedTensorType>(read.source.getType()).getShape(),
+          getMemoryStrides(read.source));
     auto it = producers.find(read.source);
     if (read.source.getDefiningOp<ConstantOp>() ||
         (it != producers.end() && findGroup(it->second) == groupIndex))
@@ -142,21 +143,22 @@ Value FusionGroups::resolve(Value value) const {
     auto fused = value.getDefiningOp<FusedOp>();
     if (!fused || producers.count(value)) // not opened
       return value;
-    value = fused.getYield()
-                .getValues()[cast<OpResult>(value).getResultNumber()];
+    value =
+        fused.getYield().getValues()[cast<OpResult>(value).getResultNumber()];
   }
 }
 
 /// Whether the primitives of `fused` can be looked at one by one.
 static bool canOpen(FusedOp fused) {
   for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!isa<MapOp, ReduceOp, IndexMapOp, ConstantOp>(op))
+    if (!isa<MapOp, ReduceOp, GatherOp, IndexMapOp, ConstantOp>(op))
       return false;
-    if (isa<MapOp, ReduceOp>(op) && !llvm::all_of(op.getOperands(), traceRead))
+    if (isa<MapOp, ReduceOp, GatherOp>(op) &&
+        !llvm::all_of(op.getOperands(), traceRead))
       return false;
   }
   return llvm::all_of(fused.getYield().getValues(), [](Value value) {
-    return isa_and_nonnull<MapOp, ReduceOp>(value.getDefiningOp());
+    return isa_and_nonnull<MapOp, ReduceOp, GatherOp>(value.getDefiningOp());
   });
 }
 
@@ -169,14 +171,15 @@ void FusionGroups::addKernel(FusedOp fused) {
   groups.emplace_back().kernels = {fused};
   bool sharesLoops = true;
   for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!isa<MapOp, ReduceOp>(op))
+    if (!isa<MapOp, ReduceOp, GatherOp>(op))
       continue;
     addPrimitive(&op, index);
     const Primitive &reader = primitives.back();
     for (const Read &read : reader.reads)
       if (auto it = producers.find(read.source);
           it != producers.end() && findGroup(it->second) == index)
-        sharesLoops &= space.unify(reader, read.map, primitives[it->second]);
+        sharesLoops &= !read.isGathered &&
+                       space.unify(reader, read.map, primitives[it->second]);
   }
   space.classes.commit(checkpoint, index);
   Group &group = groups[index];
@@ -329,7 +332,9 @@ std::optional<std::string> FusionGroups::unifyReads(unsigned producer,
   const Group &into = groups[findGroup(consumer)];
   auto unify = [&](unsigned source, Use use) -> bool {
     const Primitive &reader = primitives[use.reader];
-    return space.unify(reader, reader.reads[use.read].map, primitives[source]);
+    const Read &read = reader.reads[use.read];
+    return !read.isGathered &&
+           space.unify(reader, read.map, primitives[source]);
   };
   auto fail = [&](unsigned source, unsigned reader) {
     return describe(reader) + " reads " + describe(source) +
@@ -495,6 +500,8 @@ FusionGroups::checkMember(const Primitive &primitive) {
   if (!space.hasDistinctLoops(primitive))
     return "a kernel can't read a diagonal of what it computes";
   for (const Read &read : primitive.reads) {
+    if (read.isGathered)
+      continue;
     ArrayRef<int64_t> shape =
         cast<RankedTensorType>(read.source.getType()).getShape();
     SmallVector<int64_t> strides = getMemoryStrides(read.source);

@@ -92,8 +92,8 @@ void FusionGroups::nameKernels() {
   for (unsigned index : getGroupsInOrder()) {
     Group &group = groups[index];
     llvm::sort(group.members);
-    FusedOp fused = group.isFixed ? dyn_cast<FusedOp>(primitives[index].op)
-                                  : FusedOp();
+    FusedOp fused =
+        group.isFixed ? dyn_cast<FusedOp>(primitives[index].op) : FusedOp();
     if (group.kernels.size() == 1)
       fused = group.kernels.front();
     if (!fused) {

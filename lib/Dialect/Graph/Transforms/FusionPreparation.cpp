@@ -43,9 +43,18 @@ static MapOp createCopy(RewriterBase &rewriter, Location loc, Value value) {
 /// The first operand that `op` can't read in loops of boxes; none if all can.
 static OpOperand *findUnreadable(Operation *op) {
   IterationSpace space;
-  for (OpOperand &operand : op->getOpOperands())
+  auto gather = dyn_cast<GatherOp>(op);
+  auto operands =
+      op->getOpOperands().drop_front(gather ? gather.getSources().size() : 0);
+  for (OpOperand &operand : operands)
     if (!traceRead(operand.get()))
       return &operand;
+  // A gather reads anything but a view that its indices lead into.
+  if (gather)
+    for (OpOperand &source : gather.getSourcesMutable())
+      if (!gather.getIndices().empty() &&
+          source.get().getDefiningOp<IndexMapOp>())
+        return &source;
   Primitive primitive = space.getPrimitive(op, /*owner=*/0);
   // Splits for one read may divide the loops of another: look at all of them
   // before asking for boxes.
@@ -54,6 +63,10 @@ static OpOperand *findUnreadable(Operation *op) {
     coordinates.clear();
     for (auto [read, operand] :
          llvm::zip_equal(primitive.reads, op->getOpOperands())) {
+      if (read.isGathered) {
+        coordinates.emplace_back();
+        continue;
+      }
       auto found =
           space.getCoordinates(primitive, read.map, getShape(read.source),
                                getMemoryStrides(read.source));
@@ -64,7 +77,8 @@ static OpOperand *findUnreadable(Operation *op) {
   }
   for (auto [read, operand, found] :
        llvm::zip_equal(primitive.reads, op->getOpOperands(), coordinates))
-    if (!isBoxInLeaves(getShape(read.source), getMemoryStrides(read.source),
+    if (!read.isGathered &&
+        !isBoxInLeaves(getShape(read.source), getMemoryStrides(read.source),
                        found, space.classes))
       return &operand;
   return nullptr;
@@ -116,6 +130,7 @@ private:
   void duplicateConversions();
   LogicalResult makeReadable(Operation *op);
   Value chooseCopied(Operation *op, Value operand);
+  void gatherOperand(OpOperand &operand);
   void copyResults();
 
   MapOp getCopy(Value value);
@@ -133,7 +148,7 @@ LogicalResult Preparation::checkOperations() {
     return function.emitOpError(
         "has control flow, deplo-fuse-vertical needs a single block");
   for (Operation &op : function.getBody().front().without_terminator()) {
-    if (isa<MapOp, ReduceOp, IndexMapOp, FusedOp>(op)) {
+    if (isa<MapOp, ReduceOp, IndexMapOp, GatherOp, FusedOp>(op)) {
       if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
         return failure();
       for (ValueRange values :
@@ -208,14 +223,29 @@ Value Preparation::chooseCopied(Operation *op, Value operand) {
   return root != operand && !isRowMajor(root) ? root : Value();
 }
 
+/// Makes a gather of the view that `operand` is: it reads at any coordinates.
+void Preparation::gatherOperand(OpOperand &operand) {
+  auto view = operand.get().getDefiningOp<IndexMapOp>();
+  rewriter.setInsertionPoint(operand.getOwner());
+  AffineMap map =
+      view ? view.getMap()
+           : rewriter.getMultiDimIdentityMap(getShape(operand.get()).size());
+  Value source = view ? view.getInput() : operand.get();
+  auto gather = GatherOp::create(
+      rewriter, getSourceLoc(operand.get().getLoc(), "copy"),
+      cast<RankedTensorType>(operand.get().getType()), source, ValueRange(),
+      map, AffineMap::get(map.getNumDims(), 0, rewriter.getContext()));
+  pending.push_back(gather);
+  operand.set(gather.getResult());
+}
+
 LogicalResult Preparation::makeReadable(Operation *op) {
   while (OpOperand *operand = findUnreadable(op)) {
     Value copied = chooseCopied(op, operand->get());
-    if (!copied)
-      return op->emitOpError()
-             << "reads operand " << operand->getOperandNumber()
-             << " at coordinates that deplo-fuse-vertical can't turn into "
-                "loops over a box";
+    if (!copied) {
+      gatherOperand(*operand);
+      continue;
+    }
     // The views between the copy and the operand.
     SmallVector<IndexMapOp> views;
     for (Value value = operand->get(); value != copied;) {
@@ -242,8 +272,8 @@ void Preparation::copyResults() {
   rewriter.setInsertionPoint(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
     Value value = operand.get();
-    bool isComputed =
-        isa_and_nonnull<MapOp, ReduceOp, FusedOp>(value.getDefiningOp());
+    bool isComputed = isa_and_nonnull<MapOp, ReduceOp, GatherOp, FusedOp>(
+        value.getDefiningOp());
     bool isEmpty =
         cast<RankedTensorType>(value.getType()).getNumElements() == 0;
     if (isEmpty || (isComputed && returned.insert(value).second))
@@ -263,7 +293,7 @@ LogicalResult Preparation::run() {
   duplicateConversions();
   copyResults();
   for (Operation &op : function.getBody().front())
-    if (isa<MapOp, ReduceOp>(op))
+    if (isa<MapOp, ReduceOp, GatherOp>(op))
       pending.push_back(&op);
   // A group that is there already reads buffers only.
   for (auto fused : function.getOps<FusedOp>())

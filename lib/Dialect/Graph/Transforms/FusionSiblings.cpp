@@ -184,7 +184,7 @@ void FusionGroups::fuseSiblings() {
 
 /// One graph.fused that computes what `kernels`, in program order, compute.
 static FusedOp createMerged(RewriterBase &rewriter, ArrayRef<FusedOp> kernels,
-                     StringRef name, Location loc) {
+                            StringRef name, Location loc) {
   llvm::SetVector<Value> inputs;
   SmallVector<Value> outputs;
   for (FusedOp kernel : kernels) {
@@ -203,8 +203,8 @@ static FusedOp createMerged(RewriterBase &rewriter, ArrayRef<FusedOp> kernels,
   SmallVector<Value> yielded;
   for (FusedOp kernel : kernels) {
     IRMapping mapping;
-    for (auto [input, argument] : llvm::zip_equal(
-             kernel.getInputs(), kernel.getBody()->getArguments()))
+    for (auto [input, argument] :
+         llvm::zip_equal(kernel.getInputs(), kernel.getBody()->getArguments()))
       mapping.map(argument, arguments[input]);
     for (Operation &op : kernel.getBody()->without_terminator())
       rewriter.clone(op, mapping);
@@ -228,9 +228,8 @@ void FusionGroups::mergeKernels(RewriterBase &rewriter) {
     Group &group = groups[index];
     if (group.kernels.size() < 2)
       continue;
-    llvm::sort(group.kernels, [](FusedOp a, FusedOp b) {
-      return a->isBeforeInBlock(b);
-    });
+    llvm::sort(group.kernels,
+               [](FusedOp a, FusedOp b) { return a->isBeforeInBlock(b); });
     Location loc = getDominant(group)->getLoc();
     FusedOp merged =
         createMerged(rewriter, group.kernels, kernelNames[index], loc);

@@ -28,6 +28,21 @@ std::optional<Read> traceRead(Value value) {
   return read;
 }
 
+/// Source `k` of `gather`, through the views that lead to it: their maps
+/// compose whatever they are. Views that check other ranges than the gather
+/// stay.
+static Read traceGathered(GatherOp gather, unsigned k) {
+  Read read{gather.getSources()[k], gather.getMap(k), /*isGathered=*/true};
+  ArrayRef<int64_t> shape = getShape(gather.getResult());
+  while (auto view = read.source.getDefiningOp<IndexMapOp>()) {
+    if (read.map.getNumSymbols() != 0)
+      break;
+    read.map = simplifyInRange(view.getMap().compose(read.map), shape);
+    read.source = view.getInput();
+  }
+  return read;
+}
+
 SmallVector<Primitive::Axis> Primitive::getResultAxes() const {
   auto reduce = dyn_cast_or_null<ReduceOp>(op);
   if (!reduce)
@@ -48,7 +63,11 @@ Primitive IterationSpace::getPrimitive(Operation *op,
       getShape(reduce ? Value(reduce.getInput()) : op->getResult(0)));
   for (int64_t extent : primitive.shape)
     primitive.axes.push_back(classes.add(extent, owner));
-  for (Value operand : op->getOperands())
+  auto gather = dyn_cast<GatherOp>(op);
+  unsigned gathered = gather ? gather.getSources().size() : 0;
+  for (unsigned k = 0; k < gathered; ++k)
+    primitive.reads.push_back(traceGathered(gather, k));
+  for (Value operand : op->getOperands().drop_front(gathered))
     primitive.reads.push_back(*traceRead(operand));
   return primitive;
 }
@@ -294,9 +313,8 @@ void IterationSpace::joinParts(ArrayRef<const Primitive *> items,
         if (areApart(index, other) &&
             tryJoin(items[index]->axes, items[other]->axes, items))
           parts.join(index, other);
-      if (llvm::all_of(others, [&](unsigned other) {
-            return areApart(index, other);
-          }))
+      if (llvm::all_of(others,
+                       [&](unsigned other) { return areApart(index, other); }))
         others.push_back(index);
     }
   for (auto [number, output] : llvm::enumerate(outputs))

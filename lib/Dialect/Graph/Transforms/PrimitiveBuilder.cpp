@@ -48,6 +48,37 @@ DEPLO_BINARY(max, arith::MaximumFOp)
 DEPLO_BINARY(min, arith::MinimumFOp)
 #undef DEPLO_BINARY
 
+Value Scalars::fma(Value x, Value y, Value z) const {
+  return math::FmaOp::create(builder, loc, x, y, z);
+}
+
+// What the flags allow is what the lowering to a device makes use of.
+Value Scalars::quotient(Value x, Value y) const {
+  return arith::DivFOp::create(builder, loc, x, y, arith::FastMathFlags::arcp);
+}
+
+Value Scalars::approximateExp(Value x) const {
+  return math::ExpOp::create(builder, loc, x, arith::FastMathFlags::afn);
+}
+
+Value Scalars::approximateReciprocal(Value x) const {
+  return arith::DivFOp::create(builder, loc, constant(1), x,
+                               arith::FastMathFlags::afn);
+}
+
+Value Scalars::isNegative(Value x) const {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x,
+                               constant(0));
+}
+
+Value Scalars::select(Value condition, Value x, Value y) const {
+  return arith::SelectOp::create(builder, loc, condition, x, y);
+}
+
+bool isNarrow(Type type) {
+  return isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
+}
+
 /// `value` as `type`, through f32 between f16 and bf16.
 static Value convertScalar(OpBuilder &builder, Location loc, Value value,
                            Type type) {
@@ -77,7 +108,8 @@ Value PrimitiveBuilder::map(ArrayRef<int64_t> shape, Type elementType,
     SmallVector<Value> wide;
     for (Value element : elements)
       wide.push_back(convertScalar(bodyBuilder, loc, element, getF32()));
-    Value value = formula(Scalars{bodyBuilder, loc}, wide);
+    Value value =
+        formula(Scalars{bodyBuilder, loc, isNarrow(elementType)}, wide);
     return convertScalar(bodyBuilder, loc, value, elementType);
   };
   return MapOp::create(builder, loc, RankedTensorType::get(shape, elementType),

@@ -16,6 +16,9 @@ namespace deplo::graph {
 struct Scalars {
   mlir::OpBuilder &builder;
   mlir::Location loc;
+  /// Whether the result is rounded to f16 or bf16, of which errors of the last
+  /// bits of f32 leave nothing.
+  bool isNarrow = false;
 
   mlir::Value constant(double value) const;
   mlir::Value neg(mlir::Value x) const;
@@ -33,10 +36,22 @@ struct Scalars {
   mlir::Value mul(mlir::Value x, mlir::Value y) const;
   mlir::Value div(mlir::Value x, mlir::Value y) const;
   mlir::Value pow(mlir::Value x, mlir::Value y) const;
+  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z) const;
+  /// x / y within 2 ulp.
+  mlir::Value quotient(mlir::Value x, mlir::Value y) const;
+  /// e^x with a relative error of up to |x| 2^-23, and 0 below 2^-126.
+  mlir::Value approximateExp(mlir::Value x) const;
+  /// 1 / x within 1 ulp, and 0 where that is below 2^-126.
+  mlir::Value approximateReciprocal(mlir::Value x) const;
+  mlir::Value isNegative(mlir::Value x) const;
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) const;
   /// NaN if either is NaN.
   mlir::Value max(mlir::Value x, mlir::Value y) const;
   mlir::Value min(mlir::Value x, mlir::Value y) const;
 };
+
+/// Whether `type` is a float of fewer bits than f32.
+bool isNarrow(mlir::Type type);
 
 using Formula = llvm::function_ref<mlir::Value(Scalars, mlir::ValueRange)>;
 

@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 
 #include <set>
 
@@ -30,12 +31,15 @@ static int64_t getTrips(Operation *op) {
 }
 
 /// How many coordinates an access takes: those of the loops that it depends on.
-static int64_t countCoordinates(ValueRange indices, AffineMap map) {
+static int64_t countCoordinates(Operation *access, ValueRange indices,
+                                AffineMap map) {
   int64_t count = 1;
   for (auto [i, index] : llvm::enumerate(indices)) {
     auto argument = dyn_cast<BlockArgument>(index);
     if (argument && map.isFunctionOfDim(i))
       count *= getExtent(argument.getOwner()->getParentOp());
+    else if (!argument && !matchPattern(index, m_Constant()))
+      return getTrips(access); // it follows an index
   }
   return count;
 }
@@ -61,11 +65,13 @@ KernelCost computeCost(KernelOp kernel) {
     std::set<std::pair<const void *, int64_t>> loads, stores;
     for (Operation *user : argument.getUsers()) {
       if (auto load = dyn_cast<LoadOp>(user))
-        loads.insert({load.getMap().getAsOpaquePointer(),
-                      countCoordinates(load.getIndices(), load.getMap())});
+        loads.insert(
+            {load.getMap().getAsOpaquePointer(),
+             countCoordinates(load, load.getIndices(), load.getMap())});
       if (auto store = dyn_cast<StoreOp>(user))
-        stores.insert({store.getMap().getAsOpaquePointer(),
-                       countCoordinates(store.getIndices(), store.getMap())});
+        stores.insert(
+            {store.getMap().getAsOpaquePointer(),
+             countCoordinates(store, store.getIndices(), store.getMap())});
     }
     auto sum = [&](const auto &accesses) {
       int64_t count = 0;

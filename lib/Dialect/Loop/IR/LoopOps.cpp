@@ -184,7 +184,8 @@ LogicalResult KernelOp::verify() {
       return emitOpError() << "argument " << number << " must be a memref, got "
                            << argument.getType();
     Type element = type.getElementType();
-    if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() % 8 != 0) // C1
+    if (element.isIntOrFloat() &&
+        element.getIntOrFloatBitWidth() % 8 != 0) // C1
       return emitOpError() << "argument " << number << " is " << type
                            << ", whose elements are no whole bytes; a bool is "
                               "an i8 in memory";
@@ -467,25 +468,41 @@ void ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 
 static constexpr StringLiteral mapName = "map";
 
-static ParseResult parseAccess(OpAsmParser &parser, OperationState &result,
-                               MemRefType &type) {
+namespace {
+/// The operands of an access, as parsed.
+struct ParsedAccess {
   OpAsmParser::UnresolvedOperand memref;
   SmallVector<OpAsmParser::UnresolvedOperand> indices;
+  /// Of a load: the condition and the value where it is false, or neither.
+  SmallVector<OpAsmParser::UnresolvedOperand, 2> guard;
+  MemRefType type;
+};
+} // namespace
+
+static ParseResult parseAccess(OpAsmParser &parser, OperationState &result,
+                               ParsedAccess &access, bool mayBeGuarded) {
   Attribute map;
   SMLoc typeLoc;
   Type parsed;
-  if (parser.parseOperand(memref) ||
-      parser.parseAffineMapOfSSAIds(indices, map, mapName, result.attributes) ||
-      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
+  if (parser.parseOperand(access.memref) ||
+      parser.parseAffineMapOfSSAIds(access.indices, map, mapName,
+                                    result.attributes))
+    return failure();
+  if (mayBeGuarded && succeeded(parser.parseOptionalKeyword("if")))
+    if (parser.parseOperand(access.guard.emplace_back()) ||
+        parser.parseKeyword("else") ||
+        parser.parseOperand(access.guard.emplace_back()))
+      return failure();
+  if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
       parser.getCurrentLocation(&typeLoc) || parser.parseType(parsed))
     return failure();
-  type = dyn_cast<MemRefType>(parsed);
-  if (!type)
+  access.type = dyn_cast<MemRefType>(parsed);
+  if (!access.type)
     return parser.emitError(typeLoc, "expected a memref type, got ") << parsed;
-  return failure(parser.resolveOperand(memref, type, result.operands) ||
-                 parser.resolveOperands(indices,
-                                        parser.getBuilder().getIndexType(),
-                                        result.operands));
+  Type index = parser.getBuilder().getIndexType();
+  return failure(
+      parser.resolveOperand(access.memref, access.type, result.operands) ||
+      parser.resolveOperands(access.indices, index, result.operands));
 }
 
 template <typename AccessOp>
@@ -493,7 +510,12 @@ static void printAccess(OpAsmPrinter &printer, AccessOp op) {
   printer << op.getMemref() << '[';
   printer.printAffineMapOfSSAIds(op.getMapAttr(), op.getIndices());
   printer << ']';
-  printer.printOptionalAttrDict(op->getAttrs(), {mapName});
+}
+
+template <typename AccessOp>
+static void printAccessType(OpAsmPrinter &printer, AccessOp op) {
+  printer.printOptionalAttrDict(op->getAttrs(),
+                                {mapName, "operandSegmentSizes"});
   printer << " : " << op.getMemRefType();
 }
 
@@ -540,7 +562,8 @@ static LogicalResult verifyBounds(Operation *op, MemRefType type, AffineMap map,
 }
 
 template <typename AccessOp>
-static LogicalResult verifyAccess(AccessOp op, Type element) {
+static LogicalResult verifyAccess(AccessOp op, Type element,
+                                  bool isGuarded = false) {
   MemRefType type = op.getMemRefType();
   AffineMap map = op.getMap();
   if (map.getNumResults() != type.getRank()) // C1
@@ -560,6 +583,8 @@ static LogicalResult verifyAccess(AccessOp op, Type element) {
     return op.emitOpError()
            << "expects a map of " << op.getIndices().size()
            << " dimensions and no symbols, got " << op.getMapAttr();
+  if (isGuarded)
+    return success();
   for (Value index : op.getIndices())
     if (!getExtentOf(index) && !matchPattern(index, m_Constant())) { // C3
       InFlightDiagnostic diagnostic = op.emitOpError(
@@ -647,6 +672,7 @@ static AffineExpr simplifyDivisions(AffineExpr expr, ArrayRef<Interval> dims) {
 /// indices that it does not use.
 static bool canonicalizeAccess(AffineMap &map,
                                SmallVectorImpl<Value> &indices) {
+  constexpr int64_t unknown = int64_t(1) << 31; // times a stride, no overflow
   MLIRContext *context = map.getContext();
   SmallVector<Value> kept;
   SmallVector<Interval> ranges;
@@ -662,8 +688,10 @@ static bool canonicalizeAccess(AffineMap &map,
     if (!dim) {
       dim = getAffineDimExpr(kept.size(), context);
       kept.push_back(index);
-      ranges.push_back(
-          {0, std::max<int64_t>(getExtentOf(index).value_or(1) - 1, 0)});
+      // Of another value nothing is known.
+      std::optional<int64_t> extent = getExtentOf(index);
+      ranges.push_back(extent ? Interval{0, std::max<int64_t>(*extent - 1, 0)}
+                              : Interval{-unknown, unknown});
     }
     replacements.push_back(dim);
   }
@@ -708,31 +736,75 @@ struct CanonicalizeAccess : OpRewritePattern<AccessOp> {
 } // namespace
 
 void LoadOp::build(OpBuilder &builder, OperationState &state, Value memref,
-                   AffineMap map, ValueRange indices) {
+                   AffineMap map, ValueRange indices, Value condition,
+                   Value otherwise) {
   build(builder, state, cast<MemRefType>(memref.getType()).getElementType(),
-        memref, indices, map);
+        memref, indices, condition, otherwise, map);
 }
 
 ParseResult LoadOp::parse(OpAsmParser &parser, OperationState &result) {
-  MemRefType type;
-  if (parseAccess(parser, result, type))
+  ParsedAccess access;
+  if (parseAccess(parser, result, access, /*mayBeGuarded=*/true))
     return failure();
-  result.addTypes(type.getElementType());
+  Type element = access.type.getElementType();
+  bool isGuarded = !access.guard.empty();
+  if (isGuarded &&
+      (parser.resolveOperand(access.guard[0], parser.getBuilder().getI1Type(),
+                             result.operands) ||
+       parser.resolveOperand(access.guard[1], element, result.operands)))
+    return failure();
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {
+      1, static_cast<int32_t>(access.indices.size()), isGuarded, isGuarded};
+  result.addTypes(element);
   return success();
 }
 
 void LoadOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printAccess(printer, *this);
+  if (getCondition())
+    printer << " if " << getCondition() << " else " << getOtherwise();
+  printAccessType(printer, *this);
 }
 
 LogicalResult LoadOp::verify() {
-  return verifyAccess(*this, getResult().getType());
+  if (bool(getCondition()) != bool(getOtherwise()) ||
+      (getOtherwise() && getOtherwise().getType() != getType())) // C7
+    return emitOpError("expects a condition and a value of the element's type "
+                       "where it is false, or neither");
+  return verifyAccess(*this, getResult().getType(), bool(getCondition()));
 }
+
+namespace {
+
+/// A condition that is known.
+struct FoldCondition : OpRewritePattern<LoadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LoadOp load,
+                                PatternRewriter &rewriter) const override {
+    if (!load.getCondition())
+      return failure();
+    if (matchPattern(load.getCondition(), m_Zero())) {
+      rewriter.replaceOp(load, load.getOtherwise());
+      return success();
+    }
+    // Other indices than loop variables stay guarded.
+    bool isAffine = llvm::all_of(load.getIndices(), [](Value index) {
+      return getExtentOf(index) || matchPattern(index, m_Constant());
+    });
+    if (!isAffine || !matchPattern(load.getCondition(), m_One()))
+      return failure();
+    rewriter.replaceOpWithNewOp<LoadOp>(load, load.getMemref(), load.getMap(),
+                                        load.getIndices());
+    return success();
+  }
+};
+
+} // namespace
 
 void LoadOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                          MLIRContext *context) {
-  patterns.add<CanonicalizeAccess<LoadOp>>(context);
+  patterns.add<CanonicalizeAccess<LoadOp>, FoldCondition>(context);
 }
 
 void StoreOp::build(OpBuilder &builder, OperationState &state, Value value,
@@ -742,20 +814,22 @@ void StoreOp::build(OpBuilder &builder, OperationState &state, Value value,
 
 ParseResult StoreOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::UnresolvedOperand value;
-  OperationState access(result.location, result.name);
-  MemRefType type;
+  OperationState state(result.location, result.name);
+  ParsedAccess access;
   if (parser.parseOperand(value) || parser.parseComma() ||
-      parseAccess(parser, access, type) ||
-      parser.resolveOperand(value, type.getElementType(), result.operands))
+      parseAccess(parser, state, access, /*mayBeGuarded=*/false) ||
+      parser.resolveOperand(value, access.type.getElementType(),
+                            result.operands))
     return failure();
-  result.addOperands(access.operands);
-  result.addAttributes(access.attributes.getAttrs());
+  result.addOperands(state.operands);
+  result.addAttributes(state.attributes.getAttrs());
   return success();
 }
 
 void StoreOp::print(OpAsmPrinter &printer) {
   printer << ' ' << getValue() << ", ";
   printAccess(printer, *this);
+  printAccessType(printer, *this);
 }
 
 LogicalResult StoreOp::verify() {

@@ -18,10 +18,11 @@ struct LoadKey {
   Value memref;
   AffineMap map;
   SmallVector<std::pair<const void *, int64_t>> indices;
+  Value condition;
 
   bool operator==(const LoadKey &other) const {
     return memref == other.memref && map == other.map &&
-           indices == other.indices;
+           indices == other.indices && condition == other.condition;
   }
 };
 
@@ -36,7 +37,7 @@ static int64_t getExtent(Operation *loop) {
 }
 
 static LoadKey getKey(LoadOp load, Operation *root) {
-  LoadKey key{load.getMemref(), load.getMap(), {}};
+  LoadKey key{load.getMemref(), load.getMap(), {}, load.getCondition()};
   for (Value index : load.getIndices()) {
     auto variable = dyn_cast<BlockArgument>(index);
     Operation *loop = variable ? variable.getOwner()->getParentOp() : nullptr;

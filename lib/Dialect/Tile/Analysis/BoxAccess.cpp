@@ -3,6 +3,8 @@
 
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 
+#include "deplo/Dialect/Tile/Analysis/GatherAccess.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -183,6 +185,13 @@ int64_t getAccessWidth(Operation *op, int64_t alignment) {
         });
   }
   return TypeSwitch<Operation *, int64_t>(op)
+      .Case([&](GatherOp gather) -> int64_t {
+        std::optional<unsigned> unit = tile::getUnitStrideDim(gather);
+        if (!unit)
+          return 1;
+        return std::min(getGatherWidth(gather, *unit, alignment),
+                        getLayoutWidth(gather.getResult(), *unit));
+      })
       .Case([](ReadOp read) -> int64_t {
         BufferType buffer = read.getBuffer().getType();
         if (buffer.getRank() == 0)

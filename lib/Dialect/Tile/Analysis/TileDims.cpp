@@ -141,8 +141,7 @@ void TileDims::visitAccess(OpT access, ArrayRef<unsigned> numbers) {
     if (step == 1 && hasUnitStride(memref, memrefDim))
       ++known.contiguousAccesses;
     AffineIndex index = AffineIndex::get(access.getIndices()[memrefDim]);
-    if (!learnAxis(known, index.base) && access.getBounds() &&
-        !index.base) {
+    if (!learnAxis(known, index.base) && access.getBounds() && !index.base) {
       int64_t bound = (*access.getBounds())[tileDim] - index.offset;
       known.extent =
           std::min<int64_t>(known.extent, llvm::divideCeil(bound, step));
@@ -195,7 +194,7 @@ SmallVector<unsigned> TileDims::getClassesOf(Tile tile) const {
   SmallVector<unsigned> numbers;
   RankedTensorType type = getType(tile);
   for (unsigned dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim)
-    numbers.push_back(classOf.lookup({tile.getOpaqueValue(), dim}));
+    numbers.push_back(classOf.lookup_or({tile.getOpaqueValue(), dim}, noClass));
   return numbers;
 }
 

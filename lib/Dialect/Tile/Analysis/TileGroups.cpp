@@ -5,6 +5,7 @@
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/GatherAccess.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -137,6 +138,11 @@ void TileGroups::relate(Operation *op) {
         TileGroup &group = groups[getGroup(getMovedTile(op))];
         if (std::optional<unsigned> dim = box.getUnitStrideDim())
           addAccess(group, *dim, access);
+      })
+      .Case([&](GatherOp gather) {
+        TileGroup &group = groups[getGroup(gather.getResult())];
+        if (std::optional<unsigned> dim = getUnitStrideDim(gather))
+          addAccess(group, *dim, gather);
       })
       .Case<ReadOp, WriteOp>([&](auto access) {
         TileGroup &group = groups[getGroup(getMovedTile(op))];

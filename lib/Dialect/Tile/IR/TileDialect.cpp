@@ -97,6 +97,11 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
           "attribute tile.unroll is a positive integer on scf.for");
     return success();
   }
+  if (name == "tile.descending") {
+    if (!isa<scf::ForOp>(op) || !isa<UnitAttr>(attribute.getValue()))
+      return op->emitOpError("attribute tile.descending is a unit on scf.for");
+    return success();
+  }
   return op->emitOpError() << "has the unknown attribute " << name
                            << " of the tile dialect";
 }

@@ -214,6 +214,26 @@ LogicalResult StoreOp::verify() {
   return verifyBox(*this, tile.getRank(), tile.getElementType());
 }
 
+LogicalResult GatherOp::verify() {
+  RankedTensorType type = getType();
+  Type offset = getOffsets().getType().getElementType();
+  if (!offset.isInteger(32) && !offset.isInteger(64)) // C1
+    return emitOpError() << "has offsets of " << offset
+                         << ", expected i32 or i64";
+  if (getMask() && !getElementTypeOrSelf(getMask()).isInteger(1)) // C1
+    return emitOpError() << "has a mask of " << getElementTypeOrSelf(getMask())
+                         << ", expected i1";
+  if (getOtherwise() && !getMask()) // C3
+    return emitOpError("has values for masked elements, but no mask");
+  for (Type element : {getMemRefType().getElementType(),
+                       getOtherwise() ? getElementTypeOrSelf(getOtherwise())
+                                      : type.getElementType()})
+    if (element != type.getElementType()) // C2
+      return emitOpError() << "moves elements of " << element << " as "
+                           << type.getElementType();
+  return verifyVector(*this, getVector()); // C4
+}
+
 LogicalResult CopyOp::verify() {
   BufferType buffer = getBuffer().getType();
   return verifyBox(*this, buffer.getRank(), buffer.getElementType());

@@ -56,12 +56,13 @@ BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 }
 
 int64_t BufferType::getSizeInBytes() const {
+  int64_t elementBytes = getElementType().getIntOrFloatBitWidth() / 8;
+  if (getShape().empty())
+    return elementBytes;
   int64_t rows = 1;
   for (int64_t size : getShape().drop_back())
     rows *= size;
-  int64_t row =
-      (getShape().empty() ? 1 : getShape().back()) + getLayout().getPad();
-  return rows * row * getElementType().getIntOrFloatBitWidth() / 8;
+  return rows * (getShape().back() + getLayout().getPad()) * elementBytes;
 }
 
 } // namespace deplo::tile

@@ -125,6 +125,32 @@ static void maskReduction(ReduceOp reduce, const TileDims &dims) {
   }
 }
 
+/// Padding of a gather must not be read: its offsets may lead anywhere.
+static void maskGather(GatherOp gather, const TileDims &dims) {
+  RankedTensorType type = gather.getType();
+  OpBuilder builder(gather);
+  Location loc = gather.getLoc();
+  KernelOp kernel = gather->getParentOfType<KernelOp>();
+  SmallVector<Value> corner;
+  SmallVector<int64_t> bounds;
+  bool isNeeded = false;
+  for (auto [size, number] :
+       llvm::zip_equal(type.getShape(), dims.getClasses(gather.getResult()))) {
+    std::optional<unsigned> axis = dims.getAxis(number);
+    corner.push_back(axis ? Value(kernel.getAxisValues()[*axis])
+                          : arith::ConstantIndexOp::create(builder, loc, 0));
+    bounds.push_back(dims.getExtent(number));
+    isNeeded |= !isWithinBound(corner.back(), /*step=*/1, size, bounds.back());
+  }
+  if (!isNeeded)
+    return;
+  Value mask = InBoundsOp::create(builder, loc, type.clone(builder.getI1Type()),
+                                  corner, bounds);
+  if (gather.getMask())
+    mask = arith::AndIOp::create(builder, loc, gather.getMask(), mask);
+  gather.getMaskMutable().assign(mask);
+}
+
 LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
                              int64_t warps, TargetAttr target) {
   if (failed(checkLimits(kernel, block, warps, target)))
@@ -146,6 +172,8 @@ LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
       boundAccess(load, dims.getClasses(load.getResult()), dims);
     else if (auto store = dyn_cast<StoreOp>(op))
       boundAccess(store, dims.getClasses(store.getValueMutable()), dims);
+    else if (auto gather = dyn_cast<GatherOp>(op))
+      maskGather(gather, dims);
     else if (auto reduce = dyn_cast<ReduceOp>(op))
       maskReduction(reduce, dims);
   });

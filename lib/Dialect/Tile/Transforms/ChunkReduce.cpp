@@ -279,13 +279,24 @@ llvm::MapVector<Value, int64_t> Chunker::run() {
 // All dimensions
 //===----------------------------------------------------------------------===//
 
+/// Whether no element of the mask is out of bounds.
+static bool isAllTrue(InBoundsOp mask) {
+  ArrayRef<int64_t> shape = mask.getResult().getType().getShape();
+  for (auto [corner, size, bound] :
+       llvm::zip_equal(mask.getCorner(), shape, mask.getBounds()))
+    if (!isWithinBound(corner, /*step=*/1, size, bound))
+      return false;
+  return true;
+}
+
 void simplifyMasks(KernelOp kernel) {
-  kernel.walk([](InBoundsOp mask) {
-    ArrayRef<int64_t> shape = mask.getResult().getType().getShape();
-    for (auto [corner, size, bound] :
-         llvm::zip_equal(mask.getCorner(), shape, mask.getBounds()))
-      if (!isWithinBound(corner, /*step=*/1, size, bound))
-        return;
+  // A walk must not erase the operation that it goes to next.
+  SmallVector<InBoundsOp> masks;
+  kernel.walk([&](InBoundsOp mask) {
+    if (isAllTrue(mask))
+      masks.push_back(mask);
+  });
+  for (InBoundsOp mask : masks)
     for (Operation *user : llvm::make_early_inc_range(mask->getUsers())) {
       auto select = dyn_cast<arith::SelectOp>(user);
       if (!select || select.getCondition() != mask.getResult())
@@ -293,7 +304,6 @@ void simplifyMasks(KernelOp kernel) {
       select.replaceAllUsesWith(select.getTrueValue());
       select.erase();
     }
-  });
   kernel.walk([](Operation *op) {
     std::optional<BoxAccess> box = BoxAccess::get(op);
     if (!box || box->bounds.empty())

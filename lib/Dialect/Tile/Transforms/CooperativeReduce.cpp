@@ -151,7 +151,8 @@ void ReductionWidener::widen(Operation *op) {
         // Elementwise operations, and reductions over other dimensions.
         IRMapping operands;
         for (Value operand : op->getOperands())
-          operands.map(operand, getWide(operand));
+          if (isa<RankedTensorType>(operand.getType()))
+            operands.map(operand, getWide(operand));
         Operation *result = builder.clone(*op, operands);
         for (auto [before, after] :
              llvm::zip_equal(op->getResults(), result->getResults())) {
@@ -194,10 +195,33 @@ static void mergeLoads(KernelOp kernel) {
   }
 }
 
+/// Whether `reduce` is over a window: few elements, gathered for each result by
+/// itself. A thread folds its own windows then; neighbouring ones overlap, and
+/// threads have more neighbours along the results than in a window.
+static bool isWindow(loop::ReduceOp reduce) {
+  constexpr int64_t maxElements = 128;
+  bool gathers = false, isWindow = reduce.getExtent() <= maxElements;
+  reduce.getBody()->walk([&](Operation *op) {
+    gathers |= isa<GatherOp>(op);
+    isWindow &= !isa<LoadOp>(op);
+  });
+  return gathers && isWindow;
+}
+
 unsigned reduceCooperatively(KernelOp kernel) {
-  // Inner reductions come first in a post-order walk.
+  // Inner reductions come first in a post-order walk. Around one that stays a
+  // loop all do.
   SmallVector<loop::ReduceOp> reductions;
-  kernel.walk([&](loop::ReduceOp reduce) { reductions.push_back(reduce); });
+  kernel.walk([&](loop::ReduceOp reduce) {
+    bool hasInner = reduce.getBody()
+                        ->walk([](loop::ReduceOp inner) {
+                          return isWindow(inner) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
+                        })
+                        .wasInterrupted();
+    if (!hasInner && !isWindow(reduce))
+      reductions.push_back(reduce);
+  });
   for (loop::ReduceOp reduce : reductions)
     ReductionWidener(reduce).run();
   IRRewriter rewriter(kernel.getContext());

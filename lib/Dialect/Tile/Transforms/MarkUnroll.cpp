@@ -64,10 +64,11 @@ int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
     return 1;
   most =
       std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
-  for (int64_t factor = most; factor > 1; --factor)
+  // Much less than what is wanted is worse than a remainder.
+  for (int64_t factor = most; factor > 1 && 2 * factor > most; --factor)
     if (*trips % factor == 0)
       return factor;
-  return 1;
+  return std::max<int64_t>(most, 1);
 }
 
 namespace {

@@ -233,6 +233,10 @@ static int64_t getCost(Operation *op) {
     return 4;
   if (isa<math::FmaOp, math::AbsFOp>(op))
     return 1;
+  auto math = dyn_cast<arith::ArithFastMathInterface>(op);
+  if (isa<arith::DivFOp, math::ExpOp>(op) &&
+      math.getFastMathFlagsAttr().getValue() != arith::FastMathFlags::none)
+    return 3; // an approximation
   if (isa<math::MathDialect>(op->getDialect()))
     return 8;
   if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(op))

@@ -263,8 +263,9 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
     std::vector<StagedRow> rows = findRows(kernel);
     std::vector<StagedRow> wanted;
     llvm::copy_if(rows, std::back_inserter(wanted), [&](const StagedRow &row) {
-      return row.reads.size() > 1 ||
-             (*choice == Choice::Always && row.hasInnerDim);
+      return !row.shape.empty() &&
+             (row.reads.size() > 1 ||
+              (*choice == Choice::Always && row.hasInnerDim));
     });
     if (wanted.empty()) {
       remark::missed(kernel.getLoc(), options)

@@ -19,9 +19,12 @@
 // that it depends on, and a loop that does not matter to it costs nothing. No
 // two iterations store to one element (the loop dialect verifies it).
 // An access is a box if each of its coordinates depends on at most one loop,
-// linearly, and no loop appears in two; others are an error.
+// linearly, and no loop appears in two. Loads that are none, or are under a
+// condition, become tile.gather, with offsets computed as tiles of integers; a
+// store must be a box.
 
 #include "deplo/Analysis/AffineRanges.h"
+#include "deplo/Dialect/AffineArithmetic.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
@@ -97,6 +100,13 @@ public:
 
   FailureOr<KernelOp> run();
 
+  /// A loop's variable, an index of the kernel or a constant, as integers.
+  TileValue getNumber(Location loc, Value index, Type type);
+  /// The value over (at least its own and) `dims`.
+  Value spread(Location loc, const TileValue &value, ArrayRef<unsigned> dims);
+
+  OpBuilder &getBuilder() { return builder; }
+
 private:
   void createKernel(ArrayRef<loop::ForOp> axisLoops);
   LogicalResult convertBlock(Block &block);
@@ -105,11 +115,16 @@ private:
   LogicalResult convertReduce(loop::ReduceOp reduce);
   LogicalResult convertLoad(loop::LoadOp load);
   LogicalResult convertStore(loop::StoreOp store);
-  LogicalResult convertNumber(arith::IndexCastOp cast);
+  LogicalResult convertGather(loop::LoadOp load);
+  LogicalResult convertIndexCast(arith::IndexCastOp cast);
+  TileValue getIterationNumber(Location loc, Value index, Type type);
   LogicalResult convertElementwise(Operation *op);
 
+  /// The coordinates of a box. None if the access is no box; `obstacle` is the
+  /// coordinate that is in the way.
   template <typename AccessOp>
-  FailureOr<SmallVector<Coordinate>> getCoordinates(AccessOp access);
+  std::optional<SmallVector<Coordinate>> getCoordinates(AccessOp access,
+                                                        unsigned &obstacle);
   /// The operands and attributes of a box access: indices, and for each
   /// parallel loop that appears (ascending) its memref dimension and step.
   struct Box {
@@ -120,8 +135,6 @@ private:
   Box getBox(Location loc, ArrayRef<Coordinate> coordinates);
 
   RankedTensorType getTileType(Type element, ArrayRef<unsigned> dims);
-  /// The value over (at least its own and) `dims`.
-  Value spread(Location loc, const TileValue &value, ArrayRef<unsigned> dims);
   Value getIndexConstant(Location loc, int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
@@ -181,7 +194,8 @@ static SmallVector<unsigned> unite(ArrayRef<unsigned> a, ArrayRef<unsigned> b) {
 //===----------------------------------------------------------------------===//
 
 template <typename AccessOp>
-FailureOr<SmallVector<Coordinate>> Tileifier::getCoordinates(AccessOp access) {
+std::optional<SmallVector<Coordinate>>
+Tileifier::getCoordinates(AccessOp access, unsigned &obstacle) {
   // Constant operands first, so that only loop variables are left.
   AffineMap map = access.getMap();
   MLIRContext *context = access.getContext();
@@ -191,6 +205,8 @@ FailureOr<SmallVector<Coordinate>> Tileifier::getCoordinates(AccessOp access) {
     AffineExpr expr = getAffineDimExpr(position, context);
     if (matchPattern(index, m_Constant(&constant)))
       expr = getAffineConstantExpr(constant.getInt(), context);
+    else if (!variables.count(index))
+      return std::nullopt; // it follows an index
     else if (!variables[index].dim && !variables[index].index)
       expr = getAffineConstantExpr(0, context); // a loop of one iteration
     replacements.push_back(expr);
@@ -210,21 +226,12 @@ FailureOr<SmallVector<Coordinate>> Tileifier::getCoordinates(AccessOp access) {
       isBox = scale > 0 && !coordinate.variable;
       coordinate = {access.getIndices()[dim], scale, 0};
     }
-    if (!isBox) {
-      access.emitOpError()
-          << "coordinate " << number
-          << " is not a multiple of one loop variable plus a constant, as a "
-             "tile needs it; copy the view to a contiguous tensor first";
-      return failure();
-    }
+    obstacle = number;
+    if (!isBox)
+      return std::nullopt;
     coordinate.offset = form->constant;
-    if (coordinate.variable && !seen.insert(coordinate.variable).second) {
-      access.emitOpError()
-          << "coordinate " << number
-          << " uses a loop variable that another coordinate uses too, which is "
-             "not a box; copy the diagonal to a contiguous tensor first";
-      return failure();
-    }
+    if (coordinate.variable && !seen.insert(coordinate.variable).second)
+      return std::nullopt;
     coordinates.push_back(coordinate);
   }
   return coordinates;
@@ -268,9 +275,10 @@ Tileifier::Box Tileifier::getBox(Location loc,
 }
 
 LogicalResult Tileifier::convertLoad(loop::LoadOp load) {
-  FailureOr<SmallVector<Coordinate>> coordinates = getCoordinates(load);
-  if (failed(coordinates))
-    return failure();
+  unsigned obstacle = 0;
+  auto coordinates = getCoordinates(load, obstacle);
+  if (load.getCondition() || !coordinates)
+    return convertGather(load);
   Box box = getBox(load.getLoc(), *coordinates);
   auto tile = LoadOp::create(
       builder, load.getLoc(), getTileType(load.getType(), box.loops),
@@ -281,14 +289,128 @@ LogicalResult Tileifier::convertLoad(loop::LoadOp load) {
 }
 
 LogicalResult Tileifier::convertStore(loop::StoreOp store) {
-  FailureOr<SmallVector<Coordinate>> coordinates = getCoordinates(store);
-  if (failed(coordinates))
-    return failure();
+  unsigned obstacle = 0;
+  auto coordinates = getCoordinates(store, obstacle);
+  if (!coordinates)
+    return store.emitOpError()
+           << "coordinate " << obstacle
+           << " is not a constant plus a multiple of one loop variable that no "
+              "other coordinate uses, as a tile needs it; store to a "
+              "contiguous tensor and view that";
   Box box = getBox(store.getLoc(), *coordinates);
   StoreOp::create(builder, store.getLoc(),
                   spread(store.getLoc(), values[store.getValue()], box.loops),
                   memrefs.lookup(store.getMemref()), box.indices, box.dims,
                   box.steps, /*bounds=*/nullptr, /*vector=*/nullptr);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Gathers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Integers as tiles, each over the loops that it depends on.
+struct TileArithmetic {
+  Tileifier &tileifier;
+  Location loc;
+  Type type;
+  ValueRange operands;
+
+  TileValue getDim(unsigned dim) {
+    return tileifier.getNumber(loc, operands[dim], type);
+  }
+  TileValue getConstant(int64_t value) {
+    OpBuilder &builder = tileifier.getBuilder();
+    return {arith::ConstantOp::create(builder, loc,
+                                      builder.getIntegerAttr(type, value)),
+            {}};
+  }
+  template <typename OpT> TileValue create(TileValue lhs, TileValue rhs) {
+    OpBuilder &builder = tileifier.getBuilder();
+    if (lhs.isScalar() && rhs.isScalar())
+      return {builder.createOrFold<OpT>(loc, lhs.value, rhs.value), {}};
+    SmallVector<unsigned> dims = unite(lhs.dims, rhs.dims);
+    return {builder.createOrFold<OpT>(loc, tileifier.spread(loc, lhs, dims),
+                                      tileifier.spread(loc, rhs, dims)),
+            dims};
+  }
+};
+
+} // namespace
+
+TileValue Tileifier::getNumber(Location loc, Value index, Type type) {
+  IntegerAttr constant;
+  if (matchPattern(index, m_Constant(&constant)))
+    return {arith::ConstantOp::create(
+                builder, loc, builder.getIntegerAttr(type, constant.getInt())),
+            {}};
+  if (variables.count(index))
+    return getIterationNumber(loc, index, type);
+  TileValue value = values[index];
+  Type from = getElementTypeOrSelf(value.value.getType());
+  if (from == type)
+    return value;
+  Type to = value.isScalar() ? type : Type(getTileType(type, value.dims));
+  if (from.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
+    return {arith::ExtSIOp::create(builder, loc, to, value.value), value.dims};
+  return {arith::TruncIOp::create(builder, loc, to, value.value), value.dims};
+}
+
+/// How many values a loop's variable takes; 0 if `index` is none.
+static int64_t getExtentOf(Value index) {
+  auto argument = dyn_cast<BlockArgument>(index);
+  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
+  if (auto loop = dyn_cast_or_null<loop::ForOp>(parent))
+    return loop.getExtent();
+  auto reduce = dyn_cast_or_null<loop::ReduceOp>(parent);
+  return reduce ? reduce.getExtent() : 0;
+}
+
+/// Whether 32 bits hold the offset of every element that is read. An index that
+/// is out of range may wrap: its condition is computed without the offset.
+static bool hasNarrowOffsets(MemRefType type, AffineExpr offset,
+                             ArrayRef<int64_t> extents) {
+  auto [strides, span] = type.getStridesAndOffset();
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides))
+    span += std::max<int64_t>(size - 1, 0) * stride;
+  SmallVector<AffineExpr> known;
+  for (auto [dim, extent] : llvm::enumerate(extents))
+    known.push_back(extent == 0 ? getAffineConstantExpr(0, type.getContext())
+                                : getAffineDimExpr(dim, type.getContext()));
+  constexpr int64_t limit = int64_t(1) << 30;
+  return span < limit && fitsIn32Bits(offset.replaceDims(known), extents);
+}
+
+LogicalResult Tileifier::convertGather(loop::LoadOp load) {
+  Location loc = load.getLoc();
+  MemRefType type = load.getMemRefType();
+  auto [strides, start] = type.getStridesAndOffset();
+  SmallVector<int64_t> extentsOfIndices =
+      llvm::map_to_vector(load.getIndices(), getExtentOf);
+  AffineExpr offset = simplifyInRange(linearize(load.getMap(), strides) + start,
+                                      extentsOfIndices);
+  bool isNarrow = hasNarrowOffsets(type, offset, extentsOfIndices);
+  TileArithmetic arithmetic{
+      *this, loc, isNarrow ? builder.getI32Type() : builder.getI64Type(),
+      load.getIndices()};
+  TileValue offsets = emitAffine(offset, extentsOfIndices, arithmetic);
+
+  SmallVector<unsigned> dims = offsets.dims;
+  Value condition, otherwise;
+  if (load.getCondition()) {
+    const TileValue &mask = values[load.getCondition()];
+    const TileValue &rest = values[load.getOtherwise()];
+    dims = unite(dims, unite(mask.dims, rest.dims));
+    condition = spread(loc, mask, dims);
+    otherwise = spread(loc, rest, dims);
+  }
+  auto tile = GatherOp::create(builder, loc, getTileType(load.getType(), dims),
+                               memrefs.lookup(load.getMemref()),
+                               spread(loc, offsets, dims), condition, otherwise,
+                               /*vector=*/nullptr);
+  values[load.getResult()] = {tile, dims};
   return success();
 }
 
@@ -358,21 +480,25 @@ LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
 }
 
 /// The number of a loop's iteration.
-LogicalResult Tileifier::convertNumber(arith::IndexCastOp cast) {
-  const LoopVariable &variable = variables[cast.getIn()];
-  Location loc = cast.getLoc();
-  Type type = cast.getType();
-  if (!variable.dim && !variable.index) { // a loop of one iteration
-    values[cast] = {
-        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type)), {}};
-    return success();
-  }
+TileValue Tileifier::getIterationNumber(Location loc, Value index, Type type) {
+  const LoopVariable &variable = variables[index];
+  if (!variable.dim && !variable.index) // a loop of one iteration
+    return {arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type)),
+            {}};
   SmallVector<unsigned> dims;
   if (variable.dim)
     dims.push_back(*variable.dim);
-  values[cast] = {
-      IotaOp::create(builder, loc, getTileType(type, dims), variable.index),
-      dims};
+  return {IotaOp::create(builder, loc, getTileType(type, dims), variable.index),
+          dims};
+}
+
+/// A number becomes an index, or a loop's variable a number. Indices are
+/// numbers here until a gather uses them.
+LogicalResult Tileifier::convertIndexCast(arith::IndexCastOp cast) {
+  if (cast.getType().isIndex())
+    values[cast] = TileValue(values[cast.getIn()]);
+  else
+    values[cast] = getNumber(cast.getLoc(), cast.getIn(), cast.getType());
   return success();
 }
 
@@ -422,9 +548,8 @@ LogicalResult Tileifier::convert(Operation *op) {
     return convertLoad(load);
   if (auto store = dyn_cast<loop::StoreOp>(op))
     return convertStore(store);
-  if (auto cast = dyn_cast<arith::IndexCastOp>(op);
-      cast && variables.count(cast.getIn()))
-    return convertNumber(cast);
+  if (auto cast = dyn_cast<arith::IndexCastOp>(op))
+    return convertIndexCast(cast);
   if (op->getNumResults() == 1 && op->getResult(0).getType().isIndex() &&
       isa<arith::ConstantOp>(op))
     return success(); // a coordinate; accesses look it up

@@ -56,7 +56,8 @@ struct VectorizeAccessPass
       return signalPassFailure();
     int64_t vectorized = 0, total = 0;
     kernel.walk([&](Operation *op) {
-      if (!isa<LoadOp, StoreOp, CopyOp, AsyncCopyOp, ReadOp, WriteOp>(op))
+      if (!isa<LoadOp, StoreOp, GatherOp, CopyOp, AsyncCopyOp, ReadOp, WriteOp>(
+              op))
         return;
       ++total;
       vectorized += vectorizeAccess(op, alignment);

@@ -48,16 +48,3 @@ func.func @control_flow(%x: tensor<4xf32>) -> tensor<4xf32> {
 ^next:
   return %x : tensor<4xf32>
 }
-
-// -----
-
-// Coordinates that are no loops over a box, not even of a copy.
-func.func @coordinates(%x: tensor<16xf32>) -> tensor<4x4xf32> {
-  %0 = graph.index_map %x by affine_map<(d0, d1) -> ((d0 * 3 + d1 * 2) floordiv 2 + d1 mod 2)> : tensor<16xf32> -> tensor<4x4xf32>
-  // expected-error @below {{'graph.map' op reads operand 0 at coordinates that deplo-fuse-vertical can't turn into loops over a box}}
-  %1 = graph.map (%a = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> {
-    %2 = math.exp %a : f32
-    graph.yield %2 : f32
-  }
-  return %1 : tensor<4x4xf32>
-}

@@ -430,3 +430,62 @@ func.func @two_reductions(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %1 = graph.reduce max %e axes [1] : tensor<4x8xf32> -> tensor<4xf32> loc(fused<"softmax">["a.py":2:1])
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Coordinates that are no loops over a box, not even of a copy, are gathered.
+// CHECK-LABEL: func.func @coordinates
+// CHECK:         graph.fused
+// CHECK:           %[[G:.*]] = graph.gather %{{.*}} by #{{.*}} : (tensor<16xf32>) -> tensor<4x4xf32>
+// CHECK:           graph.map (%a = %[[G]] : tensor<4x4xf32>)
+func.func @coordinates(%x: tensor<16xf32>) -> tensor<4x4xf32> {
+  %0 = graph.index_map %x by affine_map<(d0, d1) -> ((d0 * 3 + d1 * 2) floordiv 2 + d1 mod 2)> : tensor<16xf32> -> tensor<4x4xf32>
+  %1 = graph.map (%a = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> {
+    %2 = math.exp %a : f32
+    graph.yield %2 : f32
+  }
+  return %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// A reshape of a slice: its coordinates divide a sum that does not start at 0.
+// CHECK-LABEL: func.func @reshaped_slice
+// CHECK:         graph.fused
+func.func @reshaped_slice(%x: tensor<7x13xf32>) -> tensor<13x4xf32> {
+  %0 = graph.index_map %x by affine_map<(d0, d1) -> ((d0 * 4 + d1) floordiv 13 + 3, (d0 * 4 + d1) mod 13)> : tensor<7x13xf32> -> tensor<13x4xf32>
+  %1 = graph.map (%a = %0 : tensor<13x4xf32>) -> tensor<13x4xf32> {
+    %2 = math.exp %a : f32
+    graph.yield %2 : f32
+  }
+  return %1 : tensor<13x4xf32>
+}
+
+// -----
+
+// Embedded rows and their norm are one kernel: the index is read in its loops.
+// CHECK-LABEL: func.func @embedding_norm
+// CHECK:         graph.fused
+// CHECK:           graph.gather
+// CHECK:           graph.reduce
+// CHECK-NOT:     graph.fused
+func.func @embedding_norm(%w: tensor<100x64xf32>, %n: tensor<8xi64>) -> tensor<8xf32> {
+  %0 = graph.index_map %n by affine_map<(d0, d1) -> (d0)> : tensor<8xi64> -> tensor<8x64xi64>
+  %1 = graph.gather %w by affine_map<(d0, d1)[s0] -> (s0, d1)> at %0 : (tensor<100x64xf32>, tensor<8x64xi64>) -> tensor<8x64xf32>
+  %2 = graph.reduce add %1 axes [1] : tensor<8x64xf32> -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
+// What a gather reads is in memory, so it is computed by another kernel.
+// CHECK-LABEL: func.func @gathered_sum
+// CHECK:         graph.fused
+// CHECK:           graph.reduce
+// CHECK:         graph.fused
+// CHECK:           graph.gather
+func.func @gathered_sum(%x: tensor<16x64xf32>) -> tensor<18xf32> {
+  %0 = graph.reduce add %x axes [1] : tensor<16x64xf32> -> tensor<16xf32>
+  %1 = graph.gather %0 by affine_map<(d0) -> (d0 - 1)> where affine_map<(d0) -> (d0 - 1, 16 - d0)> : (tensor<16xf32>) -> tensor<18xf32>
+  return %1 : tensor<18xf32>
+}

@@ -121,3 +121,15 @@ tile.kernel @divided(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 step 1
   %a = tile.load %x[%i] : memref<64xf32> -> tensor<16xf32>
   tile.store %a, %y[%i] : tensor<16xf32>, memref<64xf32>
 }
+
+// -----
+
+// Padding of a gather is masked: its offsets may lead anywhere.
+// CHECK-LABEL: tile.kernel @gather
+// CHECK:         %[[M:.+]] = tile.in_bounds[%i] bounds [33] : tensor<16xi1>
+// CHECK:         tile.gather %{{.+}}[%{{.+}}] mask %[[M]] : (memref<64xf32>, tensor<16xi32>, tensor<16xi1>) -> tensor<16xf32>
+tile.kernel @gather(%x: memref<64xf32>, %y: memref<33xf32>) axes(%i = 33 tile) attributes {schedule = #tile.schedule<block = [16], warps = 1, vector = 1>} {
+  %o = tile.iota %i : tensor<33xi32>
+  %a = tile.gather %x[%o] : (memref<64xf32>, tensor<33xi32>) -> tensor<33xf32>
+  tile.store %a, %y[%i] : tensor<33xf32>, memref<33xf32>
+}

@@ -211,3 +211,24 @@ tile.kernel @numbers(%x: memref<8x65536xi64>, %y: memref<8xi64>) axes(%i = 8 ste
   %s = tile.reduce [add] %c axis 1 : tensor<1x65536xi64> -> tensor<1xi64>
   tile.store %s, %y[%i] : tensor<1xi64>, memref<8xi64>
 }
+
+// -----
+
+// What is computed from a total is not divided, though a constant beside it has
+// the shape of the rows.
+// CHECK-LABEL: tile.kernel @inverse
+// CHECK:         scf.for
+// CHECK:         %[[SUM:.*]] = tile.reduce [add]
+// CHECK:         arith.divf %{{.*}}, %[[SUM]] : tensor<1xf32>
+// CHECK:         scf.for
+// CHECK:           arith.mulf %{{.*}} : tensor<1x1024xf32>
+tile.kernel @inverse(%x: memref<8x4096xf32>, %y: memref<8x4096xf32>) axes(%i = 8 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4, chunk = 1024>} {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : tensor<1xf32>
+  %a = tile.load %x[%i, %c0] : memref<8x4096xf32> -> tensor<1x4096xf32>
+  %s = tile.reduce [add] %a axis 1 : tensor<1x4096xf32> -> tensor<1xf32>
+  %r = arith.divf %one, %s : tensor<1xf32>
+  %b = tile.broadcast %r dims [0] : tensor<1xf32> -> tensor<1x4096xf32>
+  %c = arith.mulf %a, %b : tensor<1x4096xf32>
+  tile.store %c, %y[%i, %c0] : tensor<1x4096xf32>, memref<8x4096xf32>
+}

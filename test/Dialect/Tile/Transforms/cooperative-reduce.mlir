@@ -135,3 +135,23 @@ tile.kernel @numbers(%y: memref<8xi64>) axes(%i = 8 tile) {
   }
   tile.store %m, %y[%i] : tensor<8xi64>, memref<8xi64>
 }
+
+// -----
+
+// A window that is gathered stays a loop: each thread folds its own.
+// CHECK-LABEL: tile.kernel @window
+// CHECK:         loop.reduce max %[[K:.+]] = 0 to 3 : tensor<32xf32> {
+// CHECK:           tile.iota %[[K]] : tensor<i32>
+// CHECK:           tile.gather
+// CHECK-NOT:     tile.reduce
+tile.kernel @window(%x: memref<34xf32>, %y: memref<32xf32>) axes(%i = 32 tile) {
+  %r = loop.reduce max %k = 0 to 3 : tensor<32xf32> {
+    %a = tile.iota %i : tensor<32xi32>
+    %b = tile.iota %k : tensor<i32>
+    %c = tile.broadcast %b dims [] : tensor<i32> -> tensor<32xi32>
+    %o = arith.addi %a, %c : tensor<32xi32>
+    %v = tile.gather %x[%o] : (memref<34xf32>, tensor<32xi32>) -> tensor<32xf32>
+    loop.yield %v : tensor<32xf32>
+  }
+  tile.store %r, %y[%i] : tensor<32xf32>, memref<32xf32>
+}

@@ -5,7 +5,8 @@
 // RUN: deplo-opt %s --deplo-mark-unroll --split-input-file --remark-format=emitRemark --remarks-filter=deplo-mark-unroll -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s --deplo-mark-unroll=unroll=8 --split-input-file | FileCheck %s --check-prefix=EIGHT
 
-// The factor divides the trip count: 4 of 12 iterations, and 3 of 9.
+// The factor divides the trip count: 4 of 12 iterations, and 3 of 9; but rather
+// than 3 where 8 fit, 8 and a remainder.
 
 // CHECK-LABEL: tile.kernel @divides
 // CHECK:         scf.for
@@ -17,7 +18,7 @@
 
 // EIGHT-LABEL: tile.kernel @divides
 // EIGHT:         } {tile.unroll = 6 : i64}
-// EIGHT:         } {tile.unroll = 3 : i64}
+// EIGHT:         } {tile.unroll = 8 : i64}
 tile.kernel @divides(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 step 1 grid) warps(1) attributes {schedule = #tile.schedule<block = [], warps = 1, vector = 1, unroll = 4>} {
   %c0 = arith.constant 0 : index
   %c256 = arith.constant 256 : index

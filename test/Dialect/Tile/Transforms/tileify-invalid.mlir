@@ -3,43 +3,36 @@
 
 // RUN: deplo-opt %s --deplo-tileify --split-input-file --verify-diagnostics
 
-loop.kernel @two_variables(%x: memref<8x4xf32>, %y: memref<4x2xf32>) {
+// A store is a box: no two variables in one coordinate, ...
+loop.kernel @two_variables(%x: memref<4x2xf32>, %y: memref<8x4xf32>) {
   loop.for %i = 0 to 4 {
     loop.for %j = 0 to 2 {
-      // expected-error @below {{coordinate 0 is not a multiple of one loop variable plus a constant, as a tile needs it; copy the view to a contiguous tensor first}}
-      %a = loop.load %x[%i * 2 + %j, 0] : memref<8x4xf32>
-      loop.store %a, %y[%i, %j] : memref<4x2xf32>
+      %a = loop.load %x[%i, %j] : memref<4x2xf32>
+      // expected-error @below {{coordinate 0 is not a constant plus a multiple of one loop variable that no other coordinate uses, as a tile needs it; store to a contiguous tensor and view that}}
+      loop.store %a, %y[%i * 2 + %j, 0] : memref<8x4xf32>
     }
   }
 }
 
 // -----
 
-loop.kernel @division(%x: memref<4xf32>, %y: memref<8xf32>) {
-  loop.for %i = 0 to 8 {
-    // expected-error @below {{coordinate 0 is not a multiple of one loop variable plus a constant}}
-    %a = loop.load %x[%i floordiv 2] : memref<4xf32>
-    loop.store %a, %y[%i] : memref<8xf32>
-  }
-}
-
-// -----
-
+// ... no order but ascending, ...
 loop.kernel @reversed(%x: memref<8xf32>, %y: memref<8xf32>) {
   loop.for %i = 0 to 8 {
-    // expected-error @below {{coordinate 0 is not a multiple of one loop variable plus a constant}}
-    %a = loop.load %x[7 - %i] : memref<8xf32>
-    loop.store %a, %y[%i] : memref<8xf32>
+    %a = loop.load %x[%i] : memref<8xf32>
+    // expected-error @below {{coordinate 0 is not a constant plus a multiple of one loop variable that no other coordinate uses}}
+    loop.store %a, %y[7 - %i] : memref<8xf32>
   }
 }
 
 // -----
 
-loop.kernel @diagonal(%x: memref<8x8xf32>, %y: memref<8xf32>) {
+// ... and no variable in two coordinates.
+loop.kernel @diagonal(%x: memref<8xf32>, %y: memref<8x8xf32>) {
   loop.for %i = 0 to 8 {
-    // expected-error @below {{coordinate 1 uses a loop variable that another coordinate uses too, which is not a box; copy the diagonal to a contiguous tensor first}}
-    %a = loop.load %x[%i, %i] : memref<8x8xf32>
-    loop.store %a, %y[%i] : memref<8xf32>
+    %a = loop.load %x[%i] : memref<8xf32>
+    // expected-error @below {{coordinate 1 is not a constant plus a multiple of one loop variable that no other coordinate uses}}
+    loop.store %a, %y[%i, %i] : memref<8x8xf32>
   }
 }
 

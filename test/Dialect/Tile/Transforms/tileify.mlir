@@ -228,3 +228,52 @@ loop.kernel @numbers(%y: memref<8xi64>) {
     loop.store %m, %y[%i] : memref<8xi64>
   }
 }
+
+// -----
+
+// A load that is no box, or under a condition, gathers: offsets are integers,
+// each computed over the loops that it depends on.
+// CHECK-LABEL: tile.kernel @gather
+// CHECK:         %[[I:.+]] = tile.iota %i : tensor<8xi32>
+// CHECK:         %[[MASK:.+]] = arith.cmpi sge, %[[I]], %{{.+}} : tensor<8xi32>
+// CHECK:         tile.iota %i : tensor<8xi32>
+// CHECK:         tile.iota %j : tensor<16xi32>
+// CHECK:         %[[SUM:.+]] = arith.addi %{{.+}}, %{{.+}} : tensor<8x16xi32>
+// CHECK:         %[[OFFSET:.+]] = arith.addi %[[SUM]], %{{.+}} : tensor<8x16xi32>
+// CHECK:         %[[SPREAD:.+]] = tile.broadcast %[[MASK]] dims [0] : tensor<8xi1> -> tensor<8x16xi1>
+// CHECK:         tile.gather %{{.+}}[%[[OFFSET]]] mask %[[SPREAD]] else %{{.+}} : (memref<22xf32>, tensor<8x16xi32>, tensor<8x16xi1>, tensor<8x16xf32>) -> tensor<8x16xf32>
+loop.kernel @gather(%x: memref<22xf32>, %y: memref<8x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1 : i32
+  loop.for %i = 0 to 8 {
+    loop.for %j = 0 to 16 {
+      %n = arith.index_cast %i : index to i32
+      %condition = arith.cmpi sge, %n, %one : i32
+      %a = loop.load %x[%i + %j - 1] if %condition else %zero : memref<22xf32>
+      loop.store %a, %y[%i, %j] : memref<8x16xf32>
+    }
+  }
+}
+
+// -----
+
+// An index is data; the row it leads to is 2^31 elements away, so offsets take
+// 64 bits.
+// CHECK-LABEL: tile.kernel @far
+// CHECK:         %[[N:.+]] = tile.load %{{.+}}[%i] : memref<8xi32> -> tensor<8xi32>
+// CHECK:         %[[WIDE:.+]] = arith.extsi %[[N]] : tensor<8xi32> to tensor<8xi64>
+// CHECK:         arith.muli %[[WIDE]], %{{.+}} : tensor<8xi64>
+// CHECK:         tile.gather %{{.+}}[%{{.+}}] mask %{{.+}} else %{{.+}} : (memref<24901x131072xf16>, tensor<8x16xi64>, tensor<8x16xi1>, tensor<8x16xf16>) -> tensor<8x16xf16>
+loop.kernel @far(%x: memref<24901x131072xf16>, %n: memref<8xi32>, %y: memref<8x16xf16>) {
+  %zero = arith.constant 0.0 : f16
+  %c0 = arith.constant 0 : i32
+  loop.for %i = 0 to 8 {
+    loop.for %j = 0 to 16 {
+      %m = loop.load %n[%i] : memref<8xi32>
+      %index = arith.index_cast %m : i32 to index
+      %condition = arith.cmpi sge, %m, %c0 : i32
+      %a = loop.load %x[%index, %j] if %condition else %zero : memref<24901x131072xf16>
+      loop.store %a, %y[%i, %j] : memref<8x16xf16>
+    }
+  }
+}

@@ -119,3 +119,46 @@ tile.kernel @odd(%x: memref<31xf32>, %y: memref<31xf32>) axes(%i = 31 step 32 gr
   %a = tile.load %x[%i] bounds [31] : memref<31xf32> -> tensor<32xf32, #layout>
   tile.store %a, %y[%i] bounds [31] : tensor<32xf32, #layout>, memref<31xf32>
 }
+
+// -----
+
+#wide = #tile.layout<[4, 128], register = [[0, 1], [0, 2], [1, 0], [2, 0]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+#rows = #tile.layout<[4], register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = []>
+#columns = #tile.layout<[128], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []>
+
+// A gather moves neighbours together where their offsets are neighbours, start
+// at a multiple, and are masked alike: by the row, or by a bound that is a
+// multiple as well.
+// CHECK-LABEL: tile.kernel @gather
+// CHECK:         tile.gather %{{.+}}[%{{.+}}] mask %{{.+}} vector 4 :
+// CHECK:         tile.gather %{{.+}}[%{{.+}}] mask %{{.+}} vector 2 :
+// CHECK:         tile.gather %{{.+}}[%{{.+}}] mask %{{[^v]+}} :
+// CHECK:         tile.gather %{{.+}}[%{{[^v]+}}] :
+tile.kernel @gather(%x: memref<100x512xf32>, %n: memref<4xi32>) axes(%i = 4 grid, %j = 512 step 128 grid) warps(1) {
+  %zero = arith.constant dense<0> : tensor<4x128xi32, #wide>
+  %four = arith.constant dense<0> : tensor<4xi32, #rows>
+  %stride = arith.constant dense<512> : tensor<4xi32, #rows>
+  %index = tile.load %n[%i] : memref<4xi32> -> tensor<4xi32, #rows>
+  %row = arith.muli %index, %stride : tensor<4xi32, #rows>
+  %isRow = arith.cmpi sge, %index, %four : tensor<4xi32, #rows>
+  %column = tile.iota %j : tensor<128xi32, #columns>
+  %r = tile.broadcast %row dims [0] : tensor<4xi32, #rows> -> tensor<4x128xi32, #wide>
+  %c = tile.broadcast %column dims [1] : tensor<128xi32, #columns> -> tensor<4x128xi32, #wide>
+  %mask = tile.broadcast %isRow dims [0] : tensor<4xi1, #rows> -> tensor<4x128xi1, #wide>
+  %o = arith.addi %r, %c : tensor<4x128xi32, #wide>
+  %a = tile.gather %x[%o] mask %mask : (memref<100x512xf32>, tensor<4x128xi32, #wide>, tensor<4x128xi1, #wide>) -> tensor<4x128xf32, #wide>
+  // From column 6 on.
+  %six = arith.constant dense<-6> : tensor<4x128xi32, #wide>
+  %from6 = arith.addi %c, %six : tensor<4x128xi32, #wide>
+  %after6 = arith.cmpi sge, %from6, %zero : tensor<4x128xi32, #wide>
+  %p = arith.addi %r, %from6 : tensor<4x128xi32, #wide>
+  %b = tile.gather %x[%p] mask %after6 : (memref<100x512xf32>, tensor<4x128xi32, #wide>, tensor<4x128xi1, #wide>) -> tensor<4x128xf32, #wide>
+  // From column 1 on: neighbours in memory, and not masked alike.
+  %one = arith.constant dense<-1> : tensor<4x128xi32, #wide>
+  %from1 = arith.addi %c, %one : tensor<4x128xi32, #wide>
+  %after1 = arith.cmpi sge, %from1, %zero : tensor<4x128xi32, #wide>
+  %d = tile.gather %x[%o] mask %after1 : (memref<100x512xf32>, tensor<4x128xi32, #wide>, tensor<4x128xi1, #wide>) -> tensor<4x128xf32, #wide>
+  // Backwards.
+  %e = arith.subi %r, %c : tensor<4x128xi32, #wide>
+  %f = tile.gather %x[%e] : (memref<100x512xf32>, tensor<4x128xi32, #wide>) -> tensor<4x128xf32, #wide>
+}

@@ -6,6 +6,7 @@
 
 include "deplo/Dialect/Graph/IR/GraphBase.td"
 include "deplo/Dialect/Monoid.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -18,6 +19,7 @@ class Graph_Op<string mnemonic, list<Trait> traits = []>
 def Graph_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 // Primitives compute on every element type that a buffer may hold.
 def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]>;
+def Graph_IndexTensor : RankedTensorOf<[I32, I64]>;
 
 //===----------------------------------------------------------------------===//
 // Named tier: pointwise
@@ -407,9 +409,9 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure,
 def Graph_IndexMapOp : Graph_Op<"index_map", [Pure]> {
   let summary = "a read through an affine map";
   let description = [{
-    `result[i] = input[map(i)]`: broadcast, permutation, slice and reshape are
-    all this operation. Several sources with guards (concatenation, padding)
-    extend it.
+    `result[i] = input[map(i)]`: broadcast, permutation, slice, flip and reshape
+    are all this operation. It names where elements are and computes nothing;
+    `graph.gather` chooses between sources and follows indices.
 
     ```mlir
     %b = graph.index_map %w by affine_map<(d0, d1) -> (d1)> : tensor<8xf32> -> tensor<4x8xf32>
@@ -427,6 +429,55 @@ def Graph_IndexMapOp : Graph_Op<"index_map", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+}
+
+def Graph_GatherOp : Graph_Op<"gather", [Pure, AttrSizedOperandSegments]> {
+  let summary = "a read from the first source whose guard holds";
+  let description = [{
+    `result[i] = source_k[map_k(i, s)]` for the first `k` whose guard holds:
+    none of the values of `guard_k(i, s)` is negative. Here `s` are the elements
+    of the index tensors at `i`. Where a coordinate that depends on `s` is
+    outside of its source, the guard of that source does not hold. Where no guard
+    holds, the result is `fill`, zero by default. Concatenation, padding, windows
+    of a pooling, embeddings and indexing with tensors are all this operation.
+
+    ```mlir
+    // Two rows of padding around x.
+    %p = graph.gather %x by affine_map<(d0, d1) -> (d0 - 2, d1)> where affine_map<(d0, d1) -> (d0 - 2, 5 - d0)> else 0.0 : f32 : (tensor<4x8xf32>) -> tensor<8x8xf32>
+    // Rows of a table.
+    %e = graph.gather %w by affine_map<(d0, d1)[s0] -> (s0, d1)> at %n : (tensor<100x8xf32>, tensor<4x8xi64>) -> tensor<4x8xf32>
+    ```
+
+    Constraints:
+    - C1: one map and one guard for each source, at least one; they take the
+      result's coordinates and, as symbols, one index of each index tensor. Maps
+      go to the source's coordinates.
+    - C2: sources, fill and result have one element type.
+    - C3: index tensors have the result's shape.
+    - C4: where its guard holds, every coordinate that does not depend on an
+      index is within its source (static shapes).
+  }];
+  let arguments = (ins Variadic<Graph_AnyTensor>:$sources, Variadic<Graph_IndexTensor>:$indices,
+                       AffineMapArrayAttr:$maps, AffineMapArrayAttr:$guards, OptionalAttr<TypedAttrInterface>:$fill);
+  let results = (outs Graph_AnyTensor:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::RankedTensorType":$resultType, "::mlir::ValueRange":$sources,
+      "::mlir::ValueRange":$indices, "::llvm::ArrayRef<::mlir::AffineMap>":$maps,
+      "::llvm::ArrayRef<::mlir::AffineMap>":$guards, CArg<"::mlir::TypedAttr", "{}">:$fill)>];
+  let extraClassDeclaration = [{
+    ::mlir::AffineMap getMap(unsigned source) {
+      return ::llvm::cast<::mlir::AffineMapAttr>(getMaps()[source]).getValue();
+    }
+    ::mlir::AffineMap getGuard(unsigned source) {
+      return ::llvm::cast<::mlir::AffineMapAttr>(getGuards()[source]).getValue();
+    }
+    /// The fill, or the zero that stands for it.
+    ::mlir::TypedAttr getFillOrZero();
+  }];
 }
 
 def Graph_FusedOp : Graph_Op<"fused", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {

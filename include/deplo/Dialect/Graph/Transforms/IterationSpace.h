@@ -20,13 +20,16 @@ namespace deplo::graph {
 struct Read {
   mlir::Value source;
   mlir::AffineMap map;
+  /// A source of a graph.gather: the map may be any, the source is a buffer.
+  bool isGathered = false;
 };
 
 /// What `value` reads, through all the index maps that lead to it; none if
 /// their composition would divide sums of coordinates.
 std::optional<Read> traceRead(mlir::Value value);
 
-/// A map or a reduction, or a copy of a view (no operation), in its loops.
+/// A map, a reduction or a gather, or a copy of a view (no operation), in its
+/// loops.
 struct Primitive {
   using Axis = AxisClasses::Axis;
 
@@ -52,7 +55,7 @@ class IterationSpace {
 public:
   using Axis = AxisClasses::Axis;
 
-  /// The primitive `op`, which must be a map or a reduction whose operands
+  /// The primitive `op`, a map, a reduction or a gather, whose operands
   /// traceRead can follow.
   Primitive getPrimitive(mlir::Operation *op, AxisClasses::Owner owner);
   /// A copy of `read` with `shape`.

@@ -28,10 +28,10 @@ def DecomposePass : Pass<"deplo-decompose", "::mlir::func::FuncOp"> {
       %y = graph.map (%a = %x : tensor<4x8xbf16>) -> tensor<4x8xbf16> {
         %wide = arith.extf %a : bf16 to f32
         %neg = arith.negf %wide : f32
-        %exp = math.exp %neg : f32
+        %exp = math.exp %neg fastmath<afn> : f32
         %one = arith.constant 1.000000e+00 : f32
         %sum = arith.addf %exp, %one : f32
-        %quotient = arith.divf %wide, %sum : f32
+        %quotient = arith.divf %wide, %sum fastmath<arcp> : f32
         %narrow = arith.truncf %quotient : f32 to bf16
         graph.yield %narrow : bf16
       }
@@ -44,6 +44,48 @@ def DecomposePass : Pass<"deplo-decompose", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::deplo::graph::GraphDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
+}
+
+def GatherOperandsPass : Pass<"deplo-gather-operands", "::mlir::func::FuncOp"> {
+  let summary = "gathers of what a map computes gather what the map reads";
+  let description = [{
+    A map whose result only one gather reads is computed on what is gathered: a
+    gather reads memory, so the map would need a kernel of its own. Before, half
+    of a rotary embedding:
+
+    ```mlir
+    func.func @main(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+      %n = graph.map (%a = %x : tensor<4x4xf32>) -> tensor<4x4xf32> {
+        %0 = arith.negf %a : f32
+        graph.yield %0 : f32
+      }
+      %c = graph.gather %n by affine_map<(d0, d1) -> (d0, d1)> where affine_map<(d0, d1) -> (3 - d1)>, %x by affine_map<(d0, d1) -> (d0, d1 - 4)> where affine_map<(d0, d1) -> (d1 - 4)> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>
+      return %c : tensor<4x8xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+      %true = graph.constant dense<true> : tensor<4x4xi1>
+      %false = graph.constant dense<false> : tensor<4x4xi1>
+      %g = graph.gather %x by affine_map<(d0, d1) -> (d0, d1)> where affine_map<(d0, d1) -> (3 - d1)> : (tensor<4x4xf32>) -> tensor<4x8xf32>
+      %p = graph.gather %true by affine_map<(d0, d1) -> (d0, d1)> where affine_map<(d0, d1) -> (3 - d1)>, %false by affine_map<(d0, d1) -> (d0, d1 - 4)> where affine_map<(d0, d1) -> (d1 - 4)> else false : (tensor<4x4xi1>, tensor<4x4xi1>) -> tensor<4x8xi1>
+      %z = graph.gather %x by affine_map<(d0, d1) -> (d0, d1 - 4)> where affine_map<(d0, d1) -> (d1 - 4)> else 0.0 : f32 : (tensor<4x4xf32>) -> tensor<4x8xf32>
+      %c = graph.map (%a = %g : tensor<4x8xf32>, %b = %p : tensor<4x8xi1>, %d = %z : tensor<4x8xf32>) -> tensor<4x8xf32> {
+        %0 = arith.negf %a : f32
+        %1 = arith.select %b, %0, %d : f32
+        graph.yield %1 : f32
+      }
+      return %c : tensor<4x8xf32>
+    }
+    ```
+
+    Legal because a map computes element by element. Not done if the map uses
+    coordinates as numbers, or would be computed more than twice as often.
+  }];
+  let dependentDialects = ["::deplo::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
 def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {

@@ -143,12 +143,17 @@ class Loop_AccessOp<string mnemonic, list<Trait> traits = []> : Loop_Op<mnemonic
   let extraClassDeclaration = accessClassDeclaration;
 }
 
-def Loop_LoadOp : Loop_AccessOp<"load", [Pure]> {
+def Loop_LoadOp : Loop_AccessOp<"load", [Pure, AttrSizedOperandSegments]> {
   let summary = "one element at affine coordinates";
   let description = [{
     ```mlir
     %a = loop.load %x[0, %i, %k * 2 + 1] : memref<1x32x4096xf32>
+    %b = loop.load %x[0, %n, %i - 3] if %c else %a : memref<1x32x4096xf32>
     ```
+
+    With a condition, the element is loaded only where it is true; elsewhere the
+    value is the one after `else`. Such a load may also follow indices: values of
+    the kernel, such as elements of another memref, among its coordinates.
 
     What a kernel loads it does not store (C2 of `loop.kernel`), so a load reads
     the same value wherever in the kernel it stands. It has no effects: equal
@@ -158,14 +163,17 @@ def Loop_LoadOp : Loop_AccessOp<"load", [Pure]> {
     - C1: one coordinate for each dimension of the memref.
     - C2: the result is the memref's element.
     - C3: coordinates are affine in induction variables of enclosing loops, and
-      constants.
+      constants; with a condition also in other index values.
     - C4: coordinates are within the memref. Checked for coordinates without
       division, in iterations that are not under a condition.
     - C5: the memref is an argument of the enclosing `loop.kernel`.
+    - C7: a condition comes with a value of the element's type.
   }];
-  let arguments = (ins AnyMemRef:$memref, Variadic<Index>:$indices, AffineMapAttr:$map);
+  let arguments = (ins AnyMemRef:$memref, Variadic<Index>:$indices, Optional<I1>:$condition,
+                       Optional<AnyType>:$otherwise, AffineMapAttr:$map);
   let results = (outs AnyType:$result);
-  let builders = [OpBuilder<(ins "::mlir::Value":$memref, "::mlir::AffineMap":$map, "::mlir::ValueRange":$indices)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$memref, "::mlir::AffineMap":$map, "::mlir::ValueRange":$indices,
+                                 CArg<"::mlir::Value", "{}">:$condition, CArg<"::mlir::Value", "{}">:$otherwise)>];
 }
 
 def Loop_StoreOp : Loop_AccessOp<"store"> {

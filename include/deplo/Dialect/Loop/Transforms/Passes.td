@@ -64,6 +64,57 @@ def CollapseLoopsPass : Pass<"deplo-collapse-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
+def MergeEqualKernelsPass : Pass<"deplo-merge-equal-kernels", "::mlir::ModuleOp"> {
+  let summary = "keep one of kernels that differ in names only";
+  let description = [{
+    Kernels with the same attributes, argument types and operations become the
+    first of them, which is launched in place of the others. Layers of a model
+    that are alike are compiled once.
+
+    Before:
+    ```mlir
+    func.func @main(%x: memref<8xf32>, %y: memref<8xf32> {loop.result}, %z: memref<8xf32> {loop.result}) {
+      loop.launch @double(%x, %y) : memref<8xf32>, memref<8xf32>
+      loop.launch @double_1(%y, %z) : memref<8xf32>, memref<8xf32>
+      return
+    }
+    loop.kernel @double(%x: memref<8xf32>, %y: memref<8xf32>) {
+      loop.for %i = 0 to 8 {
+        %a = loop.load %x[%i] : memref<8xf32>
+        %b = arith.addf %a, %a : f32
+        loop.store %b, %y[%i] : memref<8xf32>
+      }
+    }
+    loop.kernel @double_1(%y: memref<8xf32>, %z: memref<8xf32>) {
+      loop.for %i = 0 to 8 {
+        %a = loop.load %y[%i] : memref<8xf32>
+        %b = arith.addf %a, %a : f32
+        loop.store %b, %z[%i] : memref<8xf32>
+      }
+    }
+    ```
+
+    After:
+    ```mlir
+    func.func @main(%x: memref<8xf32>, %y: memref<8xf32> {loop.result}, %z: memref<8xf32> {loop.result}) {
+      loop.launch @double(%x, %y) : memref<8xf32>, memref<8xf32>
+      loop.launch @double(%y, %z) : memref<8xf32>, memref<8xf32>
+      return
+    }
+    loop.kernel @double(%x: memref<8xf32>, %y: memref<8xf32>) {
+      loop.for %i = 0 to 8 {
+        %a = loop.load %x[%i] : memref<8xf32>
+        %b = arith.addf %a, %a : f32
+        loop.store %b, %y[%i] : memref<8xf32>
+      }
+    }
+    ```
+
+    It runs where loops have been collapsed and before anything is decided, so
+    kernels that compute the same in other shapes are merged as well.
+  }];
+}
+
 def FuseReductionsPass : Pass<"deplo-fuse-reductions", "::deplo::loop::KernelOp"> {
   let summary = "make one pass over the data of reductions that read the same";
   let description = [{

@@ -25,6 +25,9 @@ struct CollapseCounts {
 CollapseCounts collapseLoops(KernelOp kernel,
                              llvm::ArrayRef<LaunchOp> launches);
 
+/// Whether two kernels differ in their names and locations only.
+bool areEqual(KernelOp a, KernelOp b);
+
 /// Bytes that fusing two loops saves: what `second` loads that `first`, at the
 /// same iteration, loads as well.
 int64_t getSharedLoadBytes(mlir::Operation *first, mlir::Operation *second);

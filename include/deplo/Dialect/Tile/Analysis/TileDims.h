@@ -26,6 +26,9 @@ class TileDims {
 public:
   explicit TileDims(KernelOp kernel);
 
+  /// In place of a class for tiles that are newer than the analysis.
+  static constexpr unsigned noClass = ~0u;
+
   unsigned getNumClasses() const { return classes.size(); }
   /// The class of each dimension of a tile that is not a constant.
   llvm::SmallVector<unsigned> getClasses(mlir::Value tile) const;

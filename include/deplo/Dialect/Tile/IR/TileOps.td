@@ -111,6 +111,38 @@ def Tile_StoreOp : Tile_GlobalOp<"store"> {
   }];
 }
 
+def Tile_GatherOp : Tile_Op<"gather", [Elementwise, AttrSizedOperandSegments]> {
+  let summary = "elements of global memory at computed offsets";
+  let description = [{
+    Element `c` is the element `offsets[c]` places from where the memref starts,
+    counted in elements. Where the mask is false nothing is read: the element is
+    that of `otherwise`, or zero without it.
+
+    ```mlir
+    %a = tile.gather %x[%o] mask %m else %e : (memref<4x8xf32>, tensor<32xi32>, tensor<32xi1>, tensor<32xf32>) -> tensor<32xf32>
+    ```
+
+    Constraints:
+    - C1: offsets are i32 or i64, the mask i1; all tiles have one shape.
+    - C2: the memref, `otherwise` and the result have one element type.
+    - C3: there is no `otherwise` without a mask.
+    - C4: `vector`, the elements of one access of a thread, is a power of two.
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref, AnyRankedTensor:$offsets,
+                       Optional<AnyRankedTensor>:$mask, Optional<AnyRankedTensor>:$otherwise,
+                       OptionalAttr<I64Attr>:$vector);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $memref `[` $offsets `]` (`mask` $mask^)? (`else` $otherwise^)? (`vector` $vector^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MemRefType getMemRefType() { return ::llvm::cast<::mlir::MemRefType>(getMemref().getType()); }
+    ::mlir::RankedTensorType getType() { return ::llvm::cast<::mlir::RankedTensorType>(getResult().getType()); }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//

@@ -27,6 +27,63 @@ def AttachTargetPass : Pass<"deplo-attach-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
+def SplitReducePass : Pass<"deplo-split-reduce", "::mlir::ModuleOp"> {
+  let summary = "Divides long reductions of few results among kernels";
+  let description = [{
+    Blocks share nothing, so a sum of everything would keep one multiprocessor
+    busy. If that takes longer by the analytic model, one kernel reduces parts
+    and what is left combines them, in a fixed order. Reductions that wait for
+    one another are divided one after the other, and a sweep over the row that
+    follows them becomes an axis.
+
+    ```mlir
+    func.func @main(%x: memref<65536xf32>, %y: memref<f32> {loop.result}) {
+      loop.launch @sum(%x, %y) : memref<65536xf32>, memref<f32>
+      return
+    }
+    loop.kernel @sum(%x: memref<65536xf32>, %y: memref<f32>) {
+      %s = loop.reduce add %k = 0 to 65536 : f32 {
+        %a = loop.load %x[%k] : memref<65536xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[] : memref<f32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @main(%x: memref<65536xf32>, %y: memref<f32> {loop.result}) {
+      %alloc = memref.alloc() : memref<32xf32>
+      %reinterpret_cast = memref.reinterpret_cast %x to offset: [0], sizes: [32, 2048], strides: [2048, 1] : memref<65536xf32> to memref<32x2048xf32>
+      loop.launch @sum_parts(%alloc, %reinterpret_cast) : memref<32xf32>, memref<32x2048xf32>
+      loop.launch @sum(%y, %alloc) : memref<f32>, memref<32xf32>
+      return
+    }
+    loop.kernel @sum_parts(%t: memref<32xf32>, %x: memref<32x2048xf32>) {
+      loop.for %p = 0 to 32 {
+        %s = loop.reduce add %k = 0 to 2048 : f32 {
+          %a = loop.load %x[%p, %k] : memref<32x2048xf32>
+          loop.yield %a : f32
+        }
+        loop.store %s, %t[%p] : memref<32xf32>
+      }
+    }
+    loop.kernel @sum(%y: memref<f32>, %t: memref<32xf32>) {
+      %s = loop.reduce add %k = 0 to 32 : f32 {
+        %a = loop.load %t[%k] : memref<32xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[] : memref<f32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"parts", "parts", "int64_t", "0", "about how many parts; 0 for what the model finds best, 1 for none">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
   let summary = "Chooses the tunables of each kernel";
   let description = [{
@@ -200,6 +257,28 @@ def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {
   let options = [
     Option<"chunk", "chunk", "int64_t", "-1",
            "elements that are on chip at once, 0 for all of them, in place of the schedule's">];
+}
+
+def SplitSweepsPass : Pass<"deplo-split-sweeps", "::deplo::tile::KernelOp"> {
+  let summary = "divides sweeps over rows that are too long for shared memory";
+  let description = [{
+    What fits of a row that is read again gets loops of its own, for stage_inputs
+    to find. The rest is read from memory again, every other time from its end,
+    which L2 still holds.
+
+    ```mlir
+    scf.for %k = %c0 to %c262144 step %c4096 {
+    ```
+
+    becomes
+
+    ```mlir
+    scf.for %k = %c114688 to %c262144 step %c4096 {
+    } {tile.descending}
+    scf.for %k = %c0 to %c114688 step %c4096 {
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def StageInputsPass : Pass<"deplo-stage-inputs", "::deplo::tile::KernelOp"> {
@@ -412,7 +491,8 @@ def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
   let summary = "says how often loops are unrolled";
   let description = [{
     Step 016. Sets `tile.unroll` on loops with constant bounds: the largest
-    divisor of the trip count that the schedule and the instruction cache allow.
+    divisor of the trip count that the schedule and the instruction cache allow,
+    or, if that is at most half of what they allow, what they allow.
     Before:
 
     ```mlir

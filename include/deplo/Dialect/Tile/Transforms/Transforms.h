@@ -12,6 +12,7 @@
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace deplo {
 struct ScheduleFacts;
@@ -62,6 +63,40 @@ TargetDescription describe(TargetAttr target);
 ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
 
 //===----------------------------------------------------------------------===//
+// split_reduce
+//===----------------------------------------------------------------------===//
+
+/// What a kernel is launched with: a buffer, or a view of it.
+struct SplitOperand {
+  /// An operand of the launch that is replaced, or behind them a temporary.
+  unsigned buffer;
+  /// Null for the buffer as it is.
+  mlir::MemRefType view;
+};
+
+/// One of the kernels that take the place of one, in no module yet.
+struct SplitKernel {
+  mlir::OwningOpRef<loop::KernelOp> kernel;
+  llvm::SmallVector<SplitOperand> operands;
+  /// What its name has after that of the kernel it comes from.
+  std::string suffix;
+};
+
+struct Split {
+  /// In the order of their launches; the last has the kernel's results.
+  std::vector<SplitKernel> kernels;
+  llvm::SmallVector<mlir::MemRefType> temporaries;
+  /// Of the first reduction that was divided.
+  int64_t extent = 0, parts = 0;
+};
+
+/// Divides the reductions of `kernel` over at least `parts * leastPart`
+/// elements into about `parts` parts. Leaves the kernel as it is. Fails if
+/// there is none, or no view divides what it loads.
+mlir::FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
+                                       int64_t leastPart);
+
+//===----------------------------------------------------------------------===//
 // stage_inputs
 //===----------------------------------------------------------------------===//
 
@@ -94,6 +129,29 @@ std::vector<StagedRow> findRows(KernelOp kernel);
 /// Copies `rows` to shared memory before their first reader and makes their
 /// loads read from there.
 void stageRows(llvm::ArrayRef<StagedRow> rows);
+
+//===----------------------------------------------------------------------===//
+// split_sweeps
+//===----------------------------------------------------------------------===//
+
+/// Attribute of an scf.for whose iterations run from the last to the first.
+constexpr llvm::StringLiteral descendingName = "tile.descending";
+
+/// A row that several loops sweep and that is too long to be staged.
+struct LongRow {
+  llvm::SetVector<mlir::scf::ForOp> sweeps;
+  /// All sweeps go from 0 to `end` in steps of `step`.
+  int64_t end = 0, step = 0;
+  /// As many elements as fit.
+  int64_t kept = 0;
+};
+
+/// The row of `kernel`, or the rows of several operands swept alike, of which
+/// `budget` bytes can be staged; nothing if all fit or none can be.
+std::optional<LongRow> findLongRow(KernelOp kernel, int64_t budget);
+
+/// Divides each sweep into one over what can be staged and one over the rest.
+void splitSweeps(const LongRow &row);
 
 //===----------------------------------------------------------------------===//
 // register_tile
@@ -139,9 +197,9 @@ std::optional<PaddingEffect> choosePadding(AllocOp alloc, int64_t alignment,
 /// Gives a buffer another pad.
 void padBuffer(AllocOp alloc, int64_t pad);
 
-/// The number of copies of the body, a divisor of the trip count up to `most`
-/// that keeps the unrolled body within the instruction cache; 1 if bounds are
-/// not constant.
+/// The number of copies of the body: the largest divisor of the trip count up
+/// to `most` that keeps the unrolled body within the instruction cache, or,
+/// rather than half of that or less, what fits; 1 if bounds are not constant.
 int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
 
 //===----------------------------------------------------------------------===//

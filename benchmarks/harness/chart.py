@@ -1,12 +1,10 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws the JSON of run.py: how many times faster deplo is, and its bandwidth."""
+"""A chart of a run: how many times faster deplo is, and its bandwidth."""
 
-import argparse
-import sys
 from pathlib import Path
 
-from harness.results import Results, geomean
+from .results import Results, geomean
 
 _SERIES = (("eager", "PyTorch eager", "#4878a8"), ("compile", "torch.compile", "#d8843c"))
 
@@ -61,22 +59,3 @@ def draw(results: Results, path: Path) -> None:
     figure.suptitle(f"{results.suite}, {results.dtype}, {results.device}", fontsize=10)
     figure.savefig(path, dpi=140)
     plt.close(figure)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", type=Path, help="a JSON that run.py wrote")
-    parser.add_argument("-o", "--out", type=Path, help="default: beside it, as .svg")
-    options = parser.parse_args(arguments)
-    path = options.out or options.results.with_suffix(".svg")
-    try:
-        draw(Results.read(options.results), path)
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(path)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

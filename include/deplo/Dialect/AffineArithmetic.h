@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Affine expressions as integer arithmetic, on scalars or on tiles.
+
+#ifndef DEPLO_DIALECT_AFFINEARITHMETIC_H
+#define DEPLO_DIALECT_AFFINEARITHMETIC_H
+
+#include "deplo/Analysis/AffineRanges.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace deplo {
+
+/// Whether `expr` and every part of it is far from the ends of i32 where
+/// dimension `i` runs from 0 to `extents[i] - 1`.
+inline bool fitsIn32Bits(mlir::AffineExpr expr,
+                         llvm::ArrayRef<int64_t> extents) {
+  constexpr int64_t limit = int64_t(1) << 30;
+  bool fits = true;
+  expr.walk([&](mlir::AffineExpr part) {
+    std::optional<ValueRange64> range = getRange(part, extents);
+    fits &= range && range->min > -limit && range->max < limit;
+  });
+  return fits;
+}
+
+/// Computes `expr`. The emitter gives values to dimensions and constants and
+/// creates operations on two values:
+///
+///   Value getDim(unsigned), Value getConstant(int64_t),
+///   template <typename OpT> Value create(Value lhs, Value rhs)
+///
+/// Division rounds down: where `extents` don't show that the dividend is not
+/// negative, a multiple of the divisor that makes it so is added first.
+template <typename Emitter>
+auto emitAffine(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> extents,
+                Emitter &emitter) -> decltype(emitter.getDim(0)) {
+  using namespace mlir;
+  if (auto constant = llvm::dyn_cast<AffineConstantExpr>(expr))
+    return emitter.getConstant(constant.getValue());
+  if (auto dim = llvm::dyn_cast<AffineDimExpr>(expr))
+    return emitter.getDim(dim.getPosition());
+  auto binary = llvm::cast<AffineBinaryOpExpr>(expr);
+  auto lhs = emitAffine(binary.getLHS(), extents, emitter);
+  auto rhs = emitAffine(binary.getRHS(), extents, emitter);
+  if (expr.getKind() == AffineExprKind::Add)
+    return emitter.template create<arith::AddIOp>(lhs, rhs);
+  if (expr.getKind() == AffineExprKind::Mul)
+    return emitter.template create<arith::MulIOp>(lhs, rhs);
+  int64_t divisor = llvm::cast<AffineConstantExpr>(binary.getRHS()).getValue();
+  bool isRemainder = expr.getKind() == AffineExprKind::Mod;
+  std::optional<ValueRange64> range = getRange(binary.getLHS(), extents);
+  int64_t wraps =
+      range && range->min < 0 ? llvm::divideCeil(-range->min, divisor) : 0;
+  if (wraps != 0)
+    lhs = emitter.template create<arith::AddIOp>(
+        lhs, emitter.getConstant(wraps * divisor));
+  if (isRemainder)
+    return emitter.template create<arith::RemUIOp>(lhs, rhs);
+  auto quotient = emitter.template create<arith::DivUIOp>(lhs, rhs);
+  if (wraps == 0)
+    return quotient;
+  return emitter.template create<arith::AddIOp>(quotient,
+                                                emitter.getConstant(-wraps));
+}
+
+} // namespace deplo
+
+#endif // DEPLO_DIALECT_AFFINEARITHMETIC_H

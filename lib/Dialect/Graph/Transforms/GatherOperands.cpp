@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A gather of what a map computes gathers what the map reads.
+//
+//   %n = graph.map (%a = %x) { arith.negf, graph.yield }
+//   %c = graph.gather %n by #m where #g, %z by #m2 where #g2
+//
+// becomes
+//
+//   %p = graph.gather %true by #m where #g          is it a part of %n?
+//   %x1 = graph.gather %x by #m where #g
+//   %z1 = graph.gather %z by #m2 where #g2
+//   %c = graph.map (%q = %p, %a = %x1, %b = %z1) { arith.negf, arith.select }
+//
+// Legality. A map computes each element from the elements of its operands at
+// the same coordinates, by a function without effects, so gathering before or
+// after it is the same. It must not use coordinates as numbers, which are
+// others after the gather. Where %p is false the function's value is not used.
+
+#include "deplo/Dialect/Graph/IR/Graph.h"
+#include "deplo/Dialect/Graph/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+
+#define DEBUG_TYPE "deplo-gather-operands"
+
+using namespace mlir;
+
+namespace deplo::graph {
+
+#define GEN_PASS_DEF_GATHEROPERANDSPASS
+#include "deplo/Dialect/Graph/Transforms/Passes.h.inc"
+
+namespace {
+
+/// Sources of a gather with their maps and guards.
+struct Pieces {
+  SmallVector<Value> sources;
+  SmallVector<AffineMap> maps, guards;
+
+  void add(GatherOp gather, unsigned k, Value source) {
+    sources.push_back(source);
+    maps.push_back(gather.getMap(k));
+    guards.push_back(gather.getGuard(k));
+  }
+  Value build(RewriterBase &rewriter, GatherOp gather, TypedAttr fill) const {
+    RankedTensorType type = RankedTensorType::get(
+        gather.getType().getShape(), getElementTypeOrSelf(sources.front()));
+    return rewriter.createOrFold<GatherOp>(gather.getLoc(), type, sources,
+                                           gather.getIndices(), maps, guards,
+                                           fill);
+  }
+};
+
+} // namespace
+
+static bool isPart(Value source, MapOp map) {
+  return source == map.getResult();
+}
+
+/// Whether a source of `gather` that holds is always one of `map`, so that the
+/// result is always the function of what is gathered.
+static bool isAlwaysPart(GatherOp gather, MapOp map) {
+  if (!gather.getIndices().empty())
+    return false;
+  for (unsigned k = 0; k < gather.getSources().size(); ++k) {
+    if (!isPart(gather.getSources()[k], map))
+      return false;
+    if (gather.getGuard(k).getNumResults() == 0)
+      return true;
+  }
+  return false;
+}
+
+/// True where the first source that holds is a part of `map`.
+static Value buildIsPart(RewriterBase &rewriter, GatherOp gather, MapOp map) {
+  Pieces pieces;
+  for (unsigned k = 0; k < gather.getSources().size(); ++k) {
+    Value source = gather.getSources()[k];
+    auto type = RankedTensorType::get(
+        cast<RankedTensorType>(source.getType()).getShape(),
+        rewriter.getI1Type());
+    pieces.add(
+        gather, k,
+        ConstantOp::create(rewriter, gather.getLoc(),
+                           DenseElementsAttr::get(type, isPart(source, map))));
+  }
+  return pieces.build(rewriter, gather, rewriter.getBoolAttr(false));
+}
+
+/// What is gathered where it is no part of `map`: null if that is nowhere.
+static Value buildOthers(RewriterBase &rewriter, GatherOp gather, MapOp map) {
+  Pieces pieces;
+  for (unsigned k = 0; k < gather.getSources().size(); ++k)
+    if (!isPart(gather.getSources()[k], map))
+      pieces.add(gather, k, gather.getSources()[k]);
+  if (!pieces.sources.empty())
+    return pieces.build(rewriter, gather, gather.getFillOrZero());
+  return ConstantOp::create(
+      rewriter, gather.getLoc(),
+      DenseElementsAttr::get(gather.getType(),
+                             Attribute(gather.getFillOrZero())));
+}
+
+static void gatherOperands(RewriterBase &rewriter, GatherOp gather, MapOp map) {
+  rewriter.setInsertionPoint(gather);
+  SmallVector<Value> operands;
+  for (Value input : map.getInputs()) {
+    Pieces pieces;
+    for (unsigned k = 0; k < gather.getSources().size(); ++k)
+      if (isPart(gather.getSources()[k], map))
+        pieces.add(gather, k, input);
+    operands.push_back(pieces.build(rewriter, gather, {}));
+  }
+  bool isAlways = isAlwaysPart(gather, map);
+  if (!isAlways) {
+    operands.push_back(buildIsPart(rewriter, gather, map));
+    operands.push_back(buildOthers(rewriter, gather, map));
+  }
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange elements) {
+    IRMapping mapping;
+    for (auto [argument, element] :
+         llvm::zip(map.getBody()->getArguments(), elements))
+      mapping.map(argument, element);
+    for (Operation &op : map.getBody()->without_terminator())
+      builder.clone(op, mapping);
+    Value value = mapping.lookupOrDefault(map.getYielded());
+    if (isAlways)
+      return value;
+    return arith::SelectOp::create(builder, loc, elements[elements.size() - 2],
+                                   value, elements.back())
+        .getResult();
+  };
+  auto result =
+      MapOp::create(rewriter, map.getLoc(), gather.getType(), operands, body);
+  rewriter.replaceOp(gather, result);
+  rewriter.eraseOp(map);
+}
+
+static MapOp findGatheredMap(GatherOp gather) {
+  for (Value source : gather.getSources()) {
+    auto map = source.getDefiningOp<MapOp>();
+    if (!map || map.getInputs().empty() ||
+        !map.getBody()->getOps<IndexOp>().empty())
+      continue;
+    // Read by nothing else: otherwise it is stored anyway.
+    if (llvm::any_of(map->getUsers(),
+                     [&](Operation *user) { return user != gather; }))
+      continue;
+    // Not computed much more often than before.
+    constexpr int64_t maxRepetition = 2;
+    if (gather.getType().hasStaticShape() && map.getType().hasStaticShape() &&
+        gather.getType().getNumElements() <=
+            maxRepetition * map.getType().getNumElements())
+      return map;
+  }
+  return {};
+}
+
+namespace {
+struct GatherOperandsPass : impl::GatherOperandsPassBase<GatherOperandsPass> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    // A gather that takes the place of another may read a map as well.
+    unsigned moved = 0;
+    bool hasChanged = true;
+    while (hasChanged) {
+      hasChanged = false;
+      for (GatherOp gather :
+           llvm::make_early_inc_range(getOperation().getOps<GatherOp>()))
+        if (MapOp map = findGatheredMap(gather)) {
+          gatherOperands(rewriter, gather, map);
+          ++moved;
+          hasChanged = true;
+          break;
+        }
+    }
+    auto options = remark::RemarkOpts::name("GatherOperands")
+                       .category(DEBUG_TYPE)
+                       .function(getOperation().getName());
+    if (moved == 0)
+      remark::missed(getOperation().getLoc(), options)
+          << "no gather reads what only it needs of a map";
+    else
+      remark::passed(getOperation().getLoc(), options)
+          << remark::add("{0} maps are computed on what is gathered", moved);
+  }
+};
+} // namespace
+
+} // namespace deplo::graph

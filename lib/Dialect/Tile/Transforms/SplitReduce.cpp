@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Divides long reductions of few results among kernels that fill the device.
+//
+//   loop.kernel @sum(%x, %y) {
+//     %s = loop.reduce add %k = 0 to 67108864 : f32 {
+//       %a = loop.load %x[%k]
+//       loop.yield %a
+//     }
+//     loop.store %s, %y[]
+//   }
+// -> (1024 parts)
+//   loop.kernel @sum_parts(%x: memref<1024x65536xf32>, %t: memref<1024xf32>) {
+//     loop.for %p = 0 to 1024 {
+//       %s = loop.reduce add %k = 0 to 65536 : f32 {
+//         %a = loop.load %x[%p, %k]
+//         loop.yield %a
+//       }
+//       loop.store %s, %t[%p]
+//     }
+//   }
+//   loop.kernel @sum(%y, %t: memref<1024xf32>) {
+//     %s = loop.reduce add %p = 0 to 1024 : f32 {
+//       %a = loop.load %t[%p]
+//       loop.yield %a
+//     }
+//     loop.store %s, %y[]
+//   }
+//
+// What parts of one length leave over is one more part, by a kernel of its own.
+// If the kernel has other loops, a kernel totals the parts, and the rest loads
+// the total: then a sweep over the row is an axis of the rest, as long as no
+// other reduction is left.
+//
+// Legality. The monoid is associative and commutative by declaration and the
+// parts are combined in an order that is fixed. The body of the reduction has
+// no effects; it runs once for each element as before. Its coordinate is the
+// whole coordinate of one dimension of what it loads, so that a view can divide
+// that dimension. What the body uses from outside is computed again.
+
+#include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Dialect/Tile/Transforms/Passes.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/IR/SymbolTable.h"
+
+#define DEBUG_TYPE "deplo-split-reduce"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+#define GEN_PASS_DEF_SPLITREDUCEPASS
+#include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
+
+/// Elements of a part below which its launch costs more than it saves.
+static constexpr int64_t leastPart = 512;
+/// Blocks a multiprocessor beyond which more parts don't help.
+static constexpr int64_t mostBlocks = 8;
+
+/// Nanoseconds of all kernels, or nothing if one has no schedule.
+static std::optional<double> estimate(const Split &split,
+                                      const TargetDescription &target,
+                                      int64_t alignment) {
+  double sum = 0;
+  for (const SplitKernel &part : split.kernels) {
+    std::string error;
+    std::optional<ScheduleChoice> choice = chooseSchedule(
+        getScheduleFacts(part.kernel.get(), alignment), target, {}, error);
+    if (!choice)
+      return std::nullopt;
+    sum += choice->nanoseconds;
+  }
+  return sum;
+}
+
+/// The longest reduction directly in the innermost axis of `kernel`.
+static loop::ReduceOp findReduction(loop::KernelOp kernel) {
+  SmallVector<loop::ForOp> axes = getAxisLoops(kernel);
+  Block *block = axes.empty() ? kernel.getBody() : axes.back().getBody();
+  loop::ReduceOp longest;
+  for (auto reduce : block->getOps<loop::ReduceOp>())
+    if (!longest || reduce.getExtent() > longest.getExtent())
+      longest = reduce;
+  return longest;
+}
+
+namespace {
+
+struct SplitReducePass : impl::SplitReducePassBase<SplitReducePass> {
+  using Base::Base;
+
+  void runOnOperation() override;
+
+private:
+  void split(loop::KernelOp kernel, SymbolTable &symbols,
+             const TargetDescription &target);
+  std::optional<Split> choose(loop::KernelOp kernel,
+                              const TargetDescription &target,
+                              std::string &reason);
+  void replace(loop::KernelOp kernel, Split &split, SymbolTable &symbols);
+};
+
+} // namespace
+
+std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
+                                             const TargetDescription &target,
+                                             std::string &reason) {
+  loop::ReduceOp reduce = findReduction(kernel);
+  if (!reduce) {
+    reason = "the kernel has no reduction";
+    return std::nullopt;
+  }
+  if (parts == 1) {
+    reason = "the option says one part";
+    return std::nullopt;
+  }
+  std::string error;
+  std::optional<ScheduleChoice> whole =
+      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error);
+  int64_t most = std::min<int64_t>(reduce.getExtent() / leastPart,
+                                   mostBlocks * target.multiprocessors);
+  if (parts == 0 &&
+      (!whole || most < 2 || whole->blocks >= 2 * target.multiprocessors)) {
+    if (!whole || most < 2)
+      reason = "its reductions are short";
+    else
+      reason = llvm::formatv("{0} blocks keep {1} multiprocessors busy",
+                             whole->blocks, target.multiprocessors);
+    return std::nullopt;
+  }
+  std::optional<Split> best;
+  double nanoseconds = whole ? whole->nanoseconds : 0;
+  int64_t first = parts ? int64_t(parts) : 2;
+  int64_t last = parts ? int64_t(parts) : most;
+  for (int64_t count = first; count <= last; count *= 2) {
+    FailureOr<Split> split =
+        splitReductions(kernel, count, parts ? 2 : leastPart);
+    if (failed(split)) {
+      reason = "its loads can't be divided by a view";
+      return std::nullopt;
+    }
+    std::optional<double> time = estimate(*split, target, alignment);
+    if (parts != 0 || (time && *time < nanoseconds)) {
+      best = std::move(*split);
+      nanoseconds = time.value_or(0);
+    }
+  }
+  if (!best)
+    reason = "parts in kernels of their own take longer";
+  return best;
+}
+
+void SplitReducePass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SmallVector<loop::KernelOp> kernels(module.getOps<loop::KernelOp>());
+  if (kernels.empty()) {
+    remark::missed(module.getLoc(),
+                   remark::RemarkOpts::name("SplitReduce").category(DEBUG_TYPE))
+        << remark::add("the module has no loop.kernel");
+    return;
+  }
+  TargetAttr target = TargetAttr::lookup(module);
+  if (!target)
+    return signalPassFailure();
+  SymbolTable symbols(module);
+  for (loop::KernelOp kernel : kernels)
+    split(kernel, symbols, describe(target));
+}
+
+void SplitReducePass::split(loop::KernelOp kernel, SymbolTable &symbols,
+                            const TargetDescription &target) {
+  auto options = remark::RemarkOpts::name("SplitReduce")
+                     .category(DEBUG_TYPE)
+                     .function(kernel.getSymName());
+  std::string reason;
+  std::optional<Split> split = choose(kernel, target, reason);
+  if (!split) {
+    remark::missed(kernel.getLoc(), options) << remark::add("{0}", reason);
+    return;
+  }
+  remark::passed(kernel.getLoc(), options)
+      << remark::add("a reduction over {0} elements in {1} parts, {2} kernels",
+                     split->extent, split->parts, split->kernels.size());
+  replace(kernel, *split, symbols);
+}
+
+/// Puts the kernels of `split` in place of `kernel`, and its launches.
+void SplitReducePass::replace(loop::KernelOp kernel, Split &split,
+                              SymbolTable &symbols) {
+  SmallVector<loop::LaunchOp> launches;
+  getOperation().walk([&](loop::LaunchOp launch) {
+    if (launch.getKernel() == kernel.getSymName())
+      launches.push_back(launch);
+  });
+  OpBuilder builder(kernel);
+  std::string name = kernel.getSymName().str();
+  symbols.remove(kernel);
+  SmallVector<loop::KernelOp> kernels;
+  // The rest, which comes last, keeps the name.
+  kernels.push_back(split.kernels.back().kernel.release());
+  kernels.back().setSymName(name);
+  builder.insert(kernels.back());
+  symbols.insert(kernels.back());
+  for (SplitKernel &part : llvm::drop_end(split.kernels)) {
+    builder.setInsertionPoint(kernels.front());
+    loop::KernelOp op = part.kernel.release();
+    op.setSymName(name + part.suffix);
+    builder.insert(op);
+    symbols.insert(op);
+    kernels.push_back(op);
+  }
+  std::rotate(kernels.begin(), kernels.begin() + 1, kernels.end());
+
+  for (loop::LaunchOp launch : launches) {
+    builder.setInsertionPoint(launch);
+    SmallVector<Value> buffers(launch.getBuffers());
+    for (MemRefType type : split.temporaries)
+      buffers.push_back(
+          memref::AllocOp::create(builder, launch.getLoc(), type));
+    for (auto [part, op] : llvm::zip_equal(split.kernels, kernels)) {
+      SmallVector<Value> operands;
+      for (const SplitOperand &operand : part.operands) {
+        Value buffer = buffers[operand.buffer];
+        if (operand.view) {
+          auto [strides, offset] = operand.view.getStridesAndOffset();
+          buffer = memref::ReinterpretCastOp::create(
+              builder, launch.getLoc(), operand.view, buffer, offset,
+              operand.view.getShape(), strides);
+        }
+        operands.push_back(buffer);
+      }
+      loop::LaunchOp::create(builder, launch.getLoc(), TypeRange(),
+                             op.getSymName(), operands);
+    }
+    launch.erase();
+  }
+  kernel.erase();
+}
+
+} // namespace deplo::tile

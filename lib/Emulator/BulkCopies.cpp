@@ -1,0 +1,579 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cp.async.bulk and cp.reduce.async.bulk, of runs of bytes and of boxes of
+// tensors. They go through the async proxy.
+
+#include "Float.h"
+#include "Lanes.h"
+#include "MBarriers.h"
+#include "Memory.h"
+
+#include "deplo/Emulator/TensorMap.h"
+
+#include <algorithm>
+
+using namespace deplo::emulator;
+using deplo::runtime::Result;
+
+namespace {
+
+/// Which way a copy goes, and what its end is told to. Inst::a.
+enum class Route : uint32_t {
+  /// To shared memory, with a memory barrier.
+  Load,
+  /// From shared memory to that of a block of the cluster, with a barrier.
+  Exchange,
+  /// From shared to global memory, in bulk groups.
+  Store,
+  /// Nothing but a hint.
+  Prefetch
+};
+
+/// Inst::b: the operation of a reduction.
+enum class Reduce : uint32_t { None, Add, Min, Max, Inc, Dec, And, Or, Xor };
+
+constexpr uint32_t unit = 16;
+
+Actor groupActor(const Warp &warp, unsigned lane, Agent agent) {
+  Actor actor;
+  actor.agent = agent;
+  actor.clock = warp.bulkGroups[lane] + 1;
+  actor.isAsyncProxy = true;
+  return actor;
+}
+
+Actor barrierActor(MBarrierRef ref) {
+  Actor actor;
+  actor.agent = Agent::MBarrier;
+  actor.barrier = ref.barrier->clock;
+  actor.clock = ref.barrier->phase + 1;
+  actor.isAsyncProxy = true;
+  return actor;
+}
+
+uint64_t reduceWord(Reduce op, Type type, uint64_t old, uint64_t value) {
+  auto floating = [&](double x, double y) {
+    if (op == Reduce::Add)
+      return addToOdd(x, y);
+    if (x != x || y != y)
+      return x != x ? y : x;
+    return op == Reduce::Min ? std::min(x, y) : std::max(x, y);
+  };
+  switch (type) {
+  case Type::F16:
+    return encode(f16Format,
+                  floating(decode(f16Format, uint32_t(old)),
+                           decode(f16Format, uint32_t(value))),
+                  Rounding::NearestEven);
+  case Type::BF16:
+    return encode(bf16Format,
+                  floating(decode(bf16Format, uint32_t(old)),
+                           decode(bf16Format, uint32_t(value))),
+                  Rounding::NearestEven);
+  case Type::F32:
+    return encode(f32Format,
+                  floating(asFloat(uint32_t(old)), asFloat(uint32_t(value))),
+                  Rounding::NearestEven);
+  case Type::F64:
+    return asBits(asDouble(old) + asDouble(value));
+  default:
+    break;
+  }
+  bool isLess = isSigned(type)
+                    ? (typeSize(type) == 4 ? int32_t(value) < int32_t(old)
+                                           : int64_t(value) < int64_t(old))
+                    : value < old;
+  switch (op) {
+  case Reduce::Add:
+    return old + value;
+  case Reduce::Min:
+    return isLess ? value : old;
+  case Reduce::Max:
+    return isLess ? old : value;
+  case Reduce::Inc:
+    return old >= value ? 0 : old + 1;
+  case Reduce::Dec:
+    return old == 0 || old > value ? value : old - 1;
+  case Reduce::And:
+    return old & value;
+  case Reduce::Or:
+    return old | value;
+  default:
+    return old ^ value;
+  }
+}
+
+void writeBytes(uint8_t *target, const uint8_t *value, uint32_t bytes,
+                Reduce op, Type type) {
+  if (op == Reduce::None) {
+    std::memcpy(target, value, bytes);
+    return;
+  }
+  uint32_t size = typeSize(type);
+  for (uint32_t at = 0; at + size <= bytes; at += size) {
+    uint64_t old = 0, add = 0;
+    std::memcpy(&old, target + at, size);
+    std::memcpy(&add, value + at, size);
+    uint64_t result = reduceWord(op, type, old, add);
+    std::memcpy(target + at, &result, size);
+  }
+}
+
+/// One end of a copy.
+struct End {
+  Space space;
+  Actor actor;
+  /// Of the elements, for reductions.
+  Type type = Type::None;
+};
+
+/// Moves up to 16 bytes; false after a fault.
+bool moveBytes(Warp &warp, const Inst &inst, unsigned lane, const End &from,
+               uint64_t source, const End &to, uint64_t target,
+               uint32_t bytes) {
+  Access read, write;
+  read.actor = from.actor;
+  write.actor = to.actor;
+  write.isWrite = true;
+  // Reductions are atomic.
+  write.isStrong = Reduce(inst.b) != Reduce::None;
+  const uint8_t *origin =
+      accessMemory(warp, inst, lane, from.space, source, bytes, read, 1);
+  if (!origin)
+    return false;
+  uint8_t buffer[unit];
+  std::memcpy(buffer, origin, bytes);
+  uint8_t *place =
+      accessMemory(warp, inst, lane, to.space, target, bytes, write, 1);
+  if (!place)
+    return false;
+  writeBytes(place, buffer, bytes, Reduce(inst.b), to.type);
+  return true;
+}
+
+/// The same byte in another block of the cluster.
+uint64_t inBlock(uint64_t address, uint32_t rank) {
+  constexpr uint64_t offsetMask = (uint64_t(1) << sharedRankShift) - 1;
+  return (address & offsetMask) | uint64_t(rank) << sharedRankShift;
+}
+
+/// The blocks that a load goes to. Inst::c: bit 0, it is multicast.
+uint32_t targetsOf(Warp &warp, const Inst &inst, unsigned lane,
+                   uint64_t address, unsigned maskSource) {
+  if (!(inst.c & 1))
+    return 1u << (address >> sharedRankShift);
+  return warp.row<uint16_t>(inst.source(maskSource))[lane];
+}
+
+bool checkShared(Warp &warp, const Inst &inst, unsigned lane, uint64_t address,
+                 uint32_t alignment) {
+  if (address % alignment == 0)
+    return true;
+  warp.failAt(Fault::Misaligned, inst, int(lane), address,
+              "the shared memory of a bulk copy must be aligned to " +
+                  std::to_string(alignment));
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Runs of bytes
+//===----------------------------------------------------------------------===//
+
+/// Sources: target, origin, size, [barrier], [mask].
+void copyBulk(Warp &warp, const Inst &inst, uint32_t mask) {
+  Route route = Route(inst.a);
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    unsigned lane = firstLane(rest);
+    uint64_t target = addressOf(warp, inst.source(0), lane);
+    uint64_t origin = addressOf(warp, inst.source(1), lane);
+    uint32_t bytes = warp.row<uint32_t>(inst.source(2))[lane];
+    if (bytes == 0 || bytes % unit || target % unit || origin % unit)
+      return warp.failAt(Fault::Misaligned, inst, int(lane), target,
+                         "a bulk copy's addresses and size must be multiples "
+                         "of 16; the size is " +
+                             std::to_string(bytes));
+    End from = {route == Route::Load ? Space::Global : Space::Shared, {},
+                inst.type};
+    End to = {route == Route::Store ? Space::Global : Space::Shared, {},
+              inst.type};
+    uint32_t blocks = 1;
+    if (route == Route::Store) {
+      from.actor = groupActor(warp, lane, Agent::BulkRead);
+      to.actor = groupActor(warp, lane, Agent::BulkWrite);
+      warp.lastBulkGroup[lane] = warp.bulkGroups[lane] + 1;
+    } else {
+      blocks = targetsOf(warp, inst, lane, target, 4);
+    }
+    for (; blocks != 0; blocks &= blocks - 1) {
+      MBarrierRef barrier;
+      uint64_t place = target;
+      if (route != Route::Store) {
+        uint64_t at = addressOf(warp, inst.source(3), lane);
+        if (inst.c & 1) {
+          place = inBlock(target, firstLane(blocks));
+          at = inBlock(at, firstLane(blocks));
+        }
+        barrier = findMBarrier(warp, inst, lane, Space::Shared, at);
+        if (!barrier.barrier)
+          return;
+        from.actor = to.actor = barrierActor(barrier);
+      }
+      for (uint32_t done = 0; done < bytes; done += unit)
+        if (!moveBytes(warp, inst, lane, from, origin + done, to, place + done,
+                       unit))
+          return;
+      if (barrier.barrier)
+        completeBytes(warp, inst, lane, barrier, bytes);
+    }
+    InstCounters &counters = countersOf(warp, inst);
+    ++counters.requests;
+    counters.bytes += bytes;
+    counters.sectors += bytes / 32;
+  }
+  ++warp.block->cluster->events;
+}
+
+//===----------------------------------------------------------------------===//
+// Boxes of tensors
+//===----------------------------------------------------------------------===//
+
+struct Box {
+  TensorMap map;
+  std::array<int64_t, 5> origin = {};
+  uint32_t elementBytes = 0;
+};
+
+/// The element at `index` of the box; nullopt outside the tensor.
+std::optional<uint64_t> elementAddress(const Box &box,
+                                       const std::array<uint32_t, 5> &index) {
+  uint64_t address = box.map.address;
+  for (unsigned i = 0; i < box.map.rank; ++i) {
+    int64_t at =
+        box.origin[i] + int64_t(index[i]) * box.map.elementStrides[i];
+    if (at < 0 || uint64_t(at) >= box.map.extents[i])
+      return std::nullopt;
+    address += uint64_t(at) *
+               (i == 0 ? box.elementBytes : box.map.strides[i - 1]);
+  }
+  return address;
+}
+
+uint64_t fillOf(const TensorMap &map) {
+  if (!map.fillsNan)
+    return 0;
+  switch (map.element) {
+  case TensorElement::F16:
+  case TensorElement::BF16:
+    return 0x7fff;
+  case TensorElement::F64:
+    return 0x7ff8000000000000;
+  default:
+    return canonicalNan;
+  }
+}
+
+Type typeOf(TensorElement element) {
+  static constexpr Type types[] = {
+      Type::U8,  Type::U16, Type::U32, Type::S32,  Type::U64, Type::S64,
+      Type::F16, Type::F32, Type::F64, Type::BF16, Type::F32, Type::F32,
+      Type::F32};
+  return types[size_t(element)];
+}
+
+/// Moves a box between global memory and the shared memory at `shared`.
+bool moveBox(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
+             uint64_t shared, bool isLoad, const Actor &globalActor,
+             const Actor &sharedActor) {
+  const uint32_t perUnit = unit / box.elementBytes;
+  const uint64_t fill = fillOf(box.map);
+  const Type type = typeOf(box.map.element);
+  End global = {Space::Global, globalActor, type};
+  End place = {Space::Shared, sharedActor, type};
+  std::array<uint32_t, 5> index = {};
+  uint64_t position = 0;
+  for (;;) {
+    for (uint32_t x = 0; x < box.map.box[0]; x += perUnit, position += unit) {
+      uint64_t at = swizzled(box.map.swizzle, shared + position);
+      std::array<uint32_t, 5> first = index, last = index;
+      first[0] = x;
+      last[0] = x + perUnit - 1;
+      std::optional<uint64_t> begin = elementAddress(box, first);
+      std::optional<uint64_t> end = elementAddress(box, last);
+      if (begin && end && *end - *begin == unit - box.elementBytes) {
+        if (!(isLoad ? moveBytes(warp, inst, lane, global, *begin, place, at,
+                                 unit)
+                     : moveBytes(warp, inst, lane, place, at, global, *begin,
+                                 unit)))
+          return false;
+        continue;
+      }
+      for (uint32_t i = 0; i < perUnit; ++i) {
+        first[0] = x + i;
+        std::optional<uint64_t> address = elementAddress(box, first);
+        uint64_t byte = at + i * box.elementBytes;
+        if (address) {
+          if (!(isLoad ? moveBytes(warp, inst, lane, global, *address, place,
+                                   byte, box.elementBytes)
+                       : moveBytes(warp, inst, lane, place, byte, global,
+                                   *address, box.elementBytes)))
+            return false;
+        } else if (isLoad) {
+          Access write;
+          write.isWrite = true;
+          write.actor = sharedActor;
+          uint8_t *memory = accessMemory(warp, inst, lane, Space::Shared, byte,
+                                         box.elementBytes, write, 1);
+          if (!memory)
+            return false;
+          std::memcpy(memory, &fill, box.elementBytes);
+        }
+      }
+    }
+    unsigned axis = 1;
+    while (axis < box.map.rank && ++index[axis] == box.map.box[axis])
+      index[axis++] = 0;
+    if (axis >= box.map.rank)
+      return true;
+  }
+}
+
+/// The map and coordinates, which begin at source `first`.
+bool readBox(Warp &warp, const Inst &inst, unsigned lane, unsigned first,
+             Box &box) {
+  uint64_t address = addressOf(warp, inst.source(first), lane);
+  const uint8_t *bytes = accessMemory(warp, inst, lane, Space::Generic, address,
+                                      tensorMapBytes, Access(), 64);
+  if (!bytes)
+    return false;
+  Result<TensorMap> map = decodeTensorMap(bytes);
+  if (!map.ok()) {
+    warp.failAt(Fault::AsyncCopy, inst, int(lane), address, map.message());
+    return false;
+  }
+  box.map = *map;
+  box.elementBytes = tensorElementBytes(map->element);
+  if (map->rank != inst.wide) {
+    warp.failAt(Fault::AsyncCopy, inst, int(lane), address,
+                "the tensor map has " + std::to_string(map->rank) +
+                    " dimensions, the instruction " +
+                    std::to_string(inst.wide));
+    return false;
+  }
+  for (unsigned i = 0; i < map->rank; ++i)
+    box.origin[i] = warp.row<int32_t>(inst.source(first + 1 + i))[lane];
+  return true;
+}
+
+uint64_t boxBytes(const Box &box) {
+  uint64_t bytes = box.elementBytes;
+  for (unsigned i = 0; i < box.map.rank; ++i)
+    bytes *= box.map.box[i];
+  return bytes;
+}
+
+/// Sources of a load: target, map, coordinates, barrier, [mask]; of a store:
+/// map, coordinates, origin. wide: the number of coordinates.
+void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
+  Route route = Route(inst.a);
+  const unsigned rank = unsigned(inst.wide);
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    unsigned lane = firstLane(rest);
+    Box box;
+    if (!readBox(warp, inst, lane, route == Route::Load ? 1 : 0, box))
+      return;
+    uint64_t shared = addressOf(
+        warp, inst.source(route == Route::Load ? 0 : rank + 1), lane);
+    if (!checkShared(warp, inst, lane, shared, 128))
+      return;
+    uint64_t bytes = boxBytes(box);
+    if (route == Route::Store) {
+      warp.lastBulkGroup[lane] = warp.bulkGroups[lane] + 1;
+      if (!moveBox(warp, inst, lane, box, shared, false,
+                   groupActor(warp, lane, Agent::BulkWrite),
+                   groupActor(warp, lane, Agent::BulkRead)))
+        return;
+    } else {
+      uint32_t blocks = targetsOf(warp, inst, lane, shared, rank + 3);
+      for (; blocks != 0; blocks &= blocks - 1) {
+        uint64_t place = shared;
+        uint64_t at = addressOf(warp, inst.source(rank + 2), lane);
+        if (inst.c & 1) {
+          place = inBlock(shared, firstLane(blocks));
+          at = inBlock(at, firstLane(blocks));
+        }
+        MBarrierRef barrier =
+            findMBarrier(warp, inst, lane, Space::Shared, at);
+        if (!barrier.barrier)
+          return;
+        Actor actor = barrierActor(barrier);
+        if (!moveBox(warp, inst, lane, box, place, true, actor, actor))
+          return;
+        completeBytes(warp, inst, lane, barrier, int64_t(bytes));
+      }
+    }
+    InstCounters &counters = countersOf(warp, inst);
+    ++counters.requests;
+    counters.bytes += bytes;
+    counters.sectors += bytes / 32;
+  }
+  ++warp.block->cluster->events;
+}
+
+void nothing(Warp &, const Inst &, uint32_t) {}
+
+//===----------------------------------------------------------------------===//
+// Selection
+//===----------------------------------------------------------------------===//
+
+Reduce reductionOf(const Form &form) {
+  return Reduce(form.which({"add", "min", "max", "inc", "dec", "and", "or",
+                            "xor"}) +
+                1);
+}
+
+Handler selectBulk(Form &form, Inst &inst) {
+  const std::vector<Operand> &operands = form.ast.operands;
+  form.decoder.features().bulkCopies = true;
+  inst.undefined = Undefined::Reject;
+  bool toGlobal = form.has("bulk_group");
+  bool fromGlobal = !toGlobal && form.has("global");
+  inst.a = uint32_t(toGlobal     ? Route::Store
+                    : fromGlobal ? Route::Load
+                                 : Route::Exchange);
+  inst.type = form.type();
+  inst.b = form.ast.modifiers[0] == "reduce" ? uint32_t(reductionOf(form)) : 0;
+  inst.c = form.has("multicast::cluster");
+  size_t wanted = (toGlobal ? 3u : 4u) + inst.c;
+  if (operands.size() < wanted) {
+    form.decoder.fail(form.ast.location, "expected at least " +
+                                             std::to_string(wanted) +
+                                             " operands");
+    return nullptr;
+  }
+  form.decoder.addAddress(operands[0]);
+  form.decoder.addAddress(operands[1]);
+  form.decoder.addSource(operands[2], Type::U32);
+  if (!toGlobal)
+    form.decoder.addAddress(operands[3]);
+  if (inst.c)
+    form.decoder.addSource(operands[4], Type::U16);
+  return copyBulk;
+}
+
+Handler selectTensor(Form &form, Inst &inst) {
+  const std::vector<Operand> &operands = form.ast.operands;
+  form.decoder.features().bulkCopies = true;
+  inst.undefined = Undefined::Reject;
+  bool isStore = form.has("bulk_group");
+  inst.a = uint32_t(isStore ? Route::Store : Route::Load);
+  inst.wide = uint64_t(form.which({"1d", "2d", "3d", "4d", "5d"}) + 1);
+  inst.c = form.has("multicast::cluster");
+  inst.b = form.ast.modifiers[0] == "reduce" ? uint32_t(reductionOf(form)) : 0;
+  size_t wanted = (isStore ? 2u : 3u) + inst.c;
+  const Operand &tensor = operands[isStore ? 0 : 1];
+  if (operands.size() < wanted || tensor.elements.size() != 2 ||
+      tensor.elements[1].elements.size() != inst.wide) {
+    form.decoder.fail(tensor.location,
+                      "expected '[map, {coordinates}]' with " +
+                          std::to_string(inst.wide) + " coordinates");
+    return nullptr;
+  }
+  if (!isStore)
+    form.decoder.addAddress(operands[0]);
+  form.decoder.addAddress(tensor);
+  for (const Operand &coordinate : tensor.elements[1].elements)
+    form.decoder.addSource(coordinate, Type::S32);
+  form.decoder.addAddress(operands[isStore ? 1 : 2]);
+  if (inst.c)
+    form.decoder.addSource(operands[3], Type::U16);
+  return copyTensor;
+}
+
+Handler selectPrefetch(Form &, Inst &inst) {
+  inst.undefined = Undefined::Ignore;
+  return nothing;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+void commit(Warp &warp, const Inst &, uint32_t mask) {
+  forLanes(mask, [&](unsigned lane) { ++warp.bulkGroups[lane]; });
+}
+
+/// a: groups that may stay in flight; b: only their reads must be done.
+void waitGroup(Warp &warp, const Inst &inst, uint32_t mask) {
+  ClusterClocks *clocks = warp.block->cluster->clocks.get();
+  forLanes(mask, [&](unsigned lane) {
+    uint32_t done = warp.bulkGroups[lane];
+    done = done > inst.a ? done - inst.a : 0;
+    warp.bulkGroupsRead[lane] = std::max(warp.bulkGroupsRead[lane], done);
+    if (clocks)
+      clocks->complete(warp, lane, Agent::BulkRead, done);
+    if (inst.b)
+      return;
+    warp.bulkGroupsDone[lane] = std::max(warp.bulkGroupsDone[lane], done);
+    if (clocks)
+      clocks->complete(warp, lane, Agent::BulkWrite, done);
+  });
+}
+
+Handler selectWait(Form &form, Inst &inst) {
+  form.decoder.features().bulkCopies = true;
+  std::optional<int64_t> count = form.decoder.constant(form.ast.operands[0]);
+  if (!count)
+    form.decoder.fail(form.ast.operands[0].location,
+                      "the number of groups must be a constant");
+  inst.a = uint32_t(count.value_or(0));
+  inst.b = form.has("read");
+  return waitGroup;
+}
+
+#define CACHE "L2::cache_hint?"
+#define RANK "1d|2d|3d|4d|5d"
+#define REDUCE "add|min|max|inc|dec|and|or|xor"
+#define BARRIER "mbarrier::complete_tx::bytes"
+
+const Definition table[] = {
+    {"cp",
+     "async bulk shared::cluster|shared::cta global " BARRIER
+     " multicast::cluster? " CACHE,
+     "...4", selectBulk},
+    {"cp", "async bulk shared::cluster shared::cta " BARRIER, "...4",
+     selectBulk},
+    {"cp", "async bulk global shared::cta bulk_group " CACHE, "...3",
+     selectBulk},
+    {"cp",
+     "reduce async bulk global shared::cta bulk_group " CACHE " " REDUCE
+     " noftz? f16|bf16|b32|u32|s32|b64|u64|s64|f32|f64",
+     "...3", selectBulk},
+    {"cp",
+     "reduce async bulk shared::cluster shared::cta " BARRIER " " REDUCE
+     " u32|s32|u64|s64|b32|b64",
+     "...4", selectBulk},
+    {"cp", "async bulk prefetch L2 global " CACHE, "...2", selectPrefetch},
+    {"cp",
+     "async bulk tensor " RANK " shared::cluster|shared::cta global tile? " BARRIER
+     " multicast::cluster? cta_group::1? " CACHE,
+     "...3", selectTensor},
+    {"cp", "async bulk tensor " RANK " global shared::cta tile? bulk_group " CACHE,
+     "...2", selectTensor},
+    {"cp",
+     "reduce async bulk tensor " RANK " global shared::cta " REDUCE
+     " tile? bulk_group " CACHE,
+     "...2", selectTensor},
+    {"cp", "async bulk prefetch tensor " RANK " L2 global tile? " CACHE,
+     "...1", selectPrefetch},
+    {"cp", "async bulk commit_group", "",
+     [](Form &form, Inst &) -> Handler {
+       form.decoder.features().bulkCopies = true;
+       return commit;
+     }},
+    {"cp", "async bulk wait_group read?", "...1", selectWait},
+};
+
+} // namespace
+
+DefinitionList deplo::emulator::bulkCopyDefinitions() { return listOf(table); }

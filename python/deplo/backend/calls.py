@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The function that runs one partition, written for its very arguments.
+
+All that can be known beforehand is in its text: shapes, strides, the order of
+pointers. A call allocates results, collects addresses and makes one call into
+the runtime.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from deplo.calling import FULL_ALIGNMENT
+from deplo.runtime import Executable
+
+from .lowering import LoweredPartition, TensorType
+
+
+class Executables:
+    """The partition's executables by the alignment of its arguments, made on demand."""
+
+    def __init__(self, package: Callable[[int], bytes], device: str) -> None:
+        self._package = package
+        self._device = device
+        self._made: dict[int, Executable] = {}
+        self._lock = threading.Lock()
+
+    def get(self, alignment: int) -> Executable:
+        with self._lock:
+            if alignment not in self._made:
+                self._made[alignment] = Executable(self._package(alignment), self._device)
+            return self._made[alignment]
+
+
+def with_strides(tensor: torch.Tensor, kind: TensorType) -> torch.Tensor:
+    """A copy laid out as the kernel was compiled for."""
+    wanted = torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=kind.device)
+    return wanted.copy_(tensor)
+
+
+def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clone(memory_format=torch.preserve_format)
+
+
+def specialise(
+    name: str, lowered: LoweredPartition, executables: Executables, checked: Sequence[bool]
+) -> Callable[..., tuple[torch.Tensor, ...]]:
+    """The partition as a function of its arguments.
+
+    Args:
+        checked: for each argument, whether its strides may differ from what was
+            foreseen: PyTorch's own operators don't promise them.
+    """
+    device = lowered.partition.device
+    executable = executables.get(FULL_ALIGNMENT)
+    count = len(lowered.argument_types) + len(lowered.results)
+    scope: dict[str, Any] = {
+        "device": device,
+        "empty": torch.empty_strided,
+        "full": torch.full,
+        "with_strides": with_strides,
+        "copy_of": copy_of,
+        "executables": executables,
+        "run": executable.launcher(),
+        "stream_of": getattr(torch._C, "_cuda_getCurrentRawStream", None),
+    }
+    arguments = [f"a{i}" for i in range(len(lowered.argument_types))]
+    lines = [f"def {name}({', '.join(arguments)}):"]
+    for i, kind in enumerate(lowered.argument_types):
+        scope[f"kind{i}"] = kind
+        if kind.device != device:
+            # A scalar of the CPU; PyTorch's own kernels take its value, too.
+            lines.append(f"    a{i} = full((), a{i}.item(), dtype=kind{i}.dtype, device=device)")
+        elif checked[i]:
+            lines.append(f"    if a{i}.stride() != {kind.strides}:")
+            lines.append(f"        a{i} = with_strides(a{i}, kind{i})")
+        lines.append(f"    p{i} = a{i}.data_ptr()")
+    for i, kind in enumerate(lowered.results):
+        scope[f"dtype{i}"] = kind.dtype
+        shape, strides = kind.shape, kind.strides
+        lines.append(f"    r{i} = empty({shape}, {strides}, dtype=dtype{i}, device=device)")
+    pointers = [f"p{i}" for i in range(len(arguments))]
+    addresses = pointers + [f"r{i}.data_ptr()" for i in range(len(lowered.results))]
+    stream = f"stream_of({device.index or 0})" if device.type == "cuda" else "0"
+    call = f"(({', '.join(addresses)},), {stream})"
+    if pointers:
+        lines.append(f"    bits = {FULL_ALIGNMENT} | {' | '.join(pointers)}")
+        lines.append(f"    if bits & {FULL_ALIGNMENT - 1}:")
+        lines.append(f"        executables.get(bits & -bits).run{call}")
+        lines.append("    else:")
+        lines.append(f"        run{call}")
+    else:
+        lines.append(f"    run{call}")
+    lines.append(f"    return ({', '.join(_outputs(lowered))},)")
+    assert count == len(addresses)
+    exec(compile("\n".join(lines), f"<{name}>", "exec"), scope)
+    function = scope[name]
+    function.__module__ = __name__
+    return function
+
+
+def _outputs(lowered: LoweredPartition) -> list[str]:
+    """An expression for each output; no two are the same tensor, and none an argument."""
+    seen: set[int] = set()
+    texts = []
+    for kind, i in lowered.outputs:
+        if kind == "argument":
+            texts.append(f"copy_of(a{i})")
+        elif i in seen:
+            texts.append(f"copy_of(r{i})")
+        else:
+            texts.append(f"r{i}")
+            seen.add(i)
+    return texts

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a functional ATen graph to a function that runs it."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace as with_fields
+from typing import Any
+
+import torch
+from functorch.compile import make_boxed_func
+from torch.fx import GraphModule
+from torch.utils._python_dispatch import _disable_current_modes
+
+from deplo.compilation import DEFAULT_TARGET, Options, compile_ir
+from deplo.compiler import target_of
+from deplo.errors import DeploWarning, Error
+
+from .calls import Executables, specialise
+from .dynamic import BySize
+from .lowering import LoweredPartition, lower
+from .options import BackendOptions
+from .partition import Call, Partition, find_partitions, replace
+from .support import Support, is_static
+
+
+def compile_graph(
+    module: GraphModule, examples: Sequence[Any], options: BackendOptions
+) -> Callable:
+    """The graph as a function of a list, which it empties."""
+    values = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
+    # PyTorch's own modes would take the tensors that constants are made with.
+    with _disable_current_modes(), torch.no_grad():
+        if all(is_static(value) for value in values):
+            return make_boxed_func(compile_static(module, options))
+        by_size = BySize(module, values, options, compile_static)
+        return make_boxed_func(by_size)
+
+
+def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
+    """The graph, whose sizes are all known, as a function of its inputs. Changes it."""
+    support = Support(module.graph)
+    if not options.fallback:
+        support.raise_problems()
+    elif support.problems:
+        warnings.warn(
+            f"deplo leaves these operators to PyTorch: {support.left()}; "
+            'options={"fallback": False} makes that an error that says why',
+            DeploWarning,
+            stacklevel=2,
+        )
+    partitions = find_partitions(module, support)
+    with ThreadPoolExecutor(max(min(len(partitions), os.cpu_count() or 1), 1)) as pool:
+        names = [f"deplo_{i}" for i in range(len(partitions))]
+        made = list(pool.map(lambda *one: _compile(*one, options), names, partitions))
+    replace(module, [call for call in made if call is not None])
+    return module.forward
+
+
+def _compile(name: str, partition: Partition, options: BackendOptions) -> Call | None:
+    """None where deplo can't after all, and PyTorch may."""
+    try:
+        lowered = lower(partition)
+        if lowered is None:
+            return None
+        executables = _executables(lowered, options)
+    except Error as error:
+        if not options.fallback:
+            raise
+        warnings.warn(
+            f"deplo leaves {_count(partition)} to PyTorch, for it can't compile them: {error}",
+            DeploWarning,
+            stacklevel=2,
+        )
+        return None
+    # PyTorch's own operators don't promise the strides that were foreseen.
+    checked = [node.op != "placeholder" for node in partition.inputs]
+    return Call(partition, specialise(name, lowered, executables, checked))
+
+
+def _executables(lowered: LoweredPartition, options: BackendOptions) -> Executables:
+    """The partition, compiled and loaded for arguments that are fully aligned."""
+    device = lowered.partition.device
+    on_host = device.type == "cpu"
+    compiler = Options(
+        device="host" if on_host else "cuda",
+        target=options.target or (DEFAULT_TARGET if on_host else target_of(device)),
+        schedule=options.schedule,
+        cache=options.cache,
+    )
+
+    def package(alignment: int) -> bytes:
+        compilation = compile_ir(lowered.text, with_fields(compiler, alignment=alignment))
+        assert compilation.package is not None
+        return compilation.package
+
+    executables = Executables(package, "host" if on_host else f"cuda:{device.index or 0}")
+    executables.get(compiler.alignment)
+    return executables
+
+
+def _count(partition: Partition) -> str:
+    count = len(partition.nodes)
+    return f"{count} operators" if count > 1 else "an operator"

@@ -1,0 +1,286 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Asynchronous copies, memory barriers, clusters: good kernels, and what is
+// found when one wait or fence is missing.
+
+#include "Harness.h"
+
+using namespace deplo::emulator;
+
+static std::string without(std::string text, const std::string &what,
+                           const std::string &by = "") {
+  size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), by);
+}
+
+static Setting numbers(uint32_t threads, size_t count = 64) {
+  Setting setting;
+  setting.block = {threads, 1, 1};
+  setting.in.resize(count);
+  for (uint32_t i = 0; i < count; ++i)
+    setting.in[i] = i + 1;
+  return setting;
+}
+
+static const std::string shared = ".shared .align 128 .b8 buffer[1024];\n"
+                                  ".shared .align 8 .b64 barrier;\n";
+
+static const std::string copyGroup = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  add.s64 %rd6, %rd5, %rd4;
+  cp.async.ca.shared.global [%rd6], [%rd2], 4;
+  cp.async.commit_group;
+  cp.async.wait_group 0;
+  bar.sync 0;
+  xor.b32 %r1, %r0, 1;
+  mul.wide.u32 %rd7, %r1, 4;
+  add.s64 %rd8, %rd5, %rd7;
+  ld.shared.u32 %r2, [%rd8];
+  st.global.u32 [%rd3], %r2;
+)";
+
+TEST(Async, CopyGroups) {
+  Ran good = runBody(copyGroup, numbers(64), shared);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[0], 2u);
+  // Without the wait the copy may not be there yet.
+  Ran bad = runBody(without(copyGroup, "cp.async.wait_group 0;"), numbers(64),
+                    shared);
+  EXPECT_TRUE(bad.has(Fault::Race)) << bad.findings();
+  EXPECT_NE(bad.findings().find("by cp.async of thread"), std::string::npos);
+  // Nor with a wait that lets the last group go on.
+  EXPECT_TRUE(runBody(without(copyGroup, "wait_group 0", "wait_group 1"),
+                      numbers(64), shared)
+                  .has(Fault::Race));
+  EXPECT_TRUE(runBody(without(copyGroup, "bar.sync 0;"), numbers(64), shared)
+                  .has(Fault::Race));
+}
+
+TEST(Async, CopiesMustBeWaitedFor) {
+  Ran ran = runBody(std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  add.s64 %rd6, %rd5, %rd4;
+  cp.async.ca.shared.global [%rd6], [%rd2], 4;
+  cp.async.commit_group;
+)",
+                    numbers(32), shared);
+  EXPECT_TRUE(ran.has(Fault::AsyncCopy)) << ran.findings();
+}
+
+TEST(Async, CopiesOfPartOfASourceFillWithZero) {
+  Ran ran = runBody(R"(
+  mov.u64 %rd5, buffer;
+  cp.async.cg.shared.global [%rd5], [%rd0], 16, 8;
+  cp.async.wait_all;
+  ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%rd5];
+  st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};
+)",
+                    numbers(1), shared);
+  EXPECT_EQ(ran.findings(), "");
+  EXPECT_EQ(ran.out[1], 2u);
+  EXPECT_EQ(ran.out[2], 0u);
+}
+
+static const std::string bulk = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  mov.u64 %rd6, barrier;
+  setp.ne.u32 %p1, %r0, 0;
+  @%p1 bra READY;
+  mbarrier.init.shared.b64 [%rd6], 1;
+  fence.mbarrier_init.release.cluster;
+READY:
+  bar.sync 0;
+  @%p1 bra WAIT;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 256;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd5], [%rd0], 256, [%rd6];
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%rd6], 0;
+  @!%p2 bra WAIT;
+  add.s64 %rd8, %rd5, %rd4;
+  ld.shared.u32 %r2, [%rd8];
+  st.global.u32 [%rd3], %r2;
+)";
+
+TEST(Async, BulkCopiesCompleteOnAMemoryBarrier) {
+  Ran good = runBody(bulk, numbers(64), shared);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[63], 64u);
+  EXPECT_TRUE(runBody(without(bulk, "@!%p2 bra WAIT;"), numbers(64), shared)
+                  .has(Fault::Race));
+  // Another number of bytes: nobody comes.
+  Ran ran = runBody(without(bulk, "[%rd6], 256;\n  cp", "[%rd6], 512;\n  cp"),
+                    numbers(64), shared);
+  EXPECT_TRUE(ran.has(Fault::Deadlock)) << ran.findings();
+  EXPECT_NE(ran.findings().find("mbarrier.try_wait"), std::string::npos);
+  // No barrier there.
+  EXPECT_TRUE(
+      runBody(without(bulk, "mbarrier.init.shared.b64 [%rd6], 1;"),
+              numbers(64), shared)
+          .has(Fault::AsyncCopy));
+  EXPECT_TRUE(runBody(without(bulk, "[%rd0], 256", "[%rd0], 250"), numbers(64),
+                      shared)
+                  .has(Fault::Misaligned));
+}
+
+/// Threads write shared memory, one sends it away.
+static const std::string bulkStore = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  add.s64 %rd8, %rd5, %rd4;
+  add.u32 %r1, %r0, 5;
+  st.shared.u32 [%rd8], %r1;
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  setp.ne.u32 %p1, %r0, 0;
+  @%p1 bra OUT;
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%rd5], 256;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group.read 0;
+OUT:
+  bar.sync 0;
+  st.shared.u32 [%rd8], 1;
+)";
+
+TEST(Async, TheAsyncProxyNeedsAFence) {
+  Ran good = runBody(bulkStore, numbers(64), shared);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[63], 68u);
+  Ran bad = runBody(without(bulkStore, "fence.proxy.async.shared::cta;"),
+                    numbers(64), shared);
+  EXPECT_TRUE(bad.has(Fault::Race)) << bad.findings();
+  EXPECT_NE(bad.findings().find("no fence.proxy.async"), std::string::npos)
+      << bad.findings();
+}
+
+TEST(Async, MemoryMayNotBeReusedBeforeItWasRead) {
+  Ran bad = runBody(without(bulkStore, "cp.async.bulk.wait_group.read 0;"),
+                    numbers(64), shared);
+  EXPECT_TRUE(bad.has(Fault::Race)) << bad.findings();
+  EXPECT_NE(bad.findings().find("by a bulk copy of thread (0, 0, 0)"),
+            std::string::npos);
+}
+
+TEST(Async, AStageIsFreeWhenItsReadersHaveArrived) {
+  // The second copy into the buffer waits for the readers of the first.
+  std::string ring = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  mov.u64 %rd6, full;
+  mov.u64 %rd7, empty;
+  setp.ne.u32 %p1, %r0, 0;
+  @%p1 bra READY;
+  mbarrier.init.shared.b64 [%rd6], 1;
+  mbarrier.init.shared.b64 [%rd7], 32;
+READY:
+  bar.sync 0;
+  setp.lt.u32 %p3, %r0, 32;
+  @%p3 bra CONSUMER;
+  setp.ne.u32 %p1, %r0, 32;
+  @%p1 ret;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 128;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd5], [%rd0], 128, [%rd6];
+EMPTY:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%rd7], 0;
+  @!%p2 bra EMPTY;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 128;
+  add.s64 %rd9, %rd0, 128;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd5], [%rd9], 128, [%rd6];
+  ret;
+CONSUMER:
+  add.s64 %rd8, %rd5, %rd4;
+F0: mbarrier.try_wait.parity.shared.b64 %p2, [%rd6], 0;
+  @!%p2 bra F0;
+  ld.shared.u32 %r1, [%rd8];
+  mbarrier.arrive.shared.b64 %rd10, [%rd7];
+F1: mbarrier.try_wait.parity.shared.b64 %p2, [%rd6], 1;
+  @!%p2 bra F1;
+  ld.shared.u32 %r2, [%rd8];
+  add.u32 %r1, %r1, %r2;
+  st.global.u32 [%rd3], %r1;
+)";
+  std::string barriers = ".shared .align 128 .b8 buffer[128];\n"
+                         ".shared .align 8 .b64 full;\n"
+                         ".shared .align 8 .b64 empty;\n";
+  Ran good = runBody(ring, numbers(64), barriers);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[3], 4u + 36u);
+  // Arriving before the stage was read.
+  std::string early = without(
+      without(ring, "  mbarrier.arrive.shared.b64 %rd10, [%rd7];\n"),
+      "  ld.shared.u32 %r1, [%rd8];\n",
+      "  mbarrier.arrive.shared.b64 %rd10, [%rd7];\n  bar.warp.sync -1;\n"
+      "  ld.shared.u32 %r1, [%rd8];\n");
+  EXPECT_TRUE(runBody(early, numbers(64), barriers).has(Fault::Race));
+  EXPECT_TRUE(runBody(without(ring, "@!%p2 bra EMPTY;"), numbers(64), barriers)
+                  .has(Fault::Race));
+}
+
+TEST(Async, ClustersShareMemory) {
+  // Each block writes into the other one.
+  std::string body = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  mov.u32 %r1, %cluster_ctarank;
+  xor.b32 %r2, %r1, 1;
+  mapa.shared::cluster.u64 %rd6, %rd5, %r2;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  add.s64 %rd7, %rd6, %rd4;
+  mul.lo.u32 %r3, %r1, 100;
+  add.u32 %r3, %r3, %r0;
+  st.shared::cluster.u32 [%rd7], %r3;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  add.s64 %rd8, %rd5, %rd4;
+  ld.shared.u32 %r4, [%rd8];
+  mul.wide.u32 %rd9, %r1, 128;
+  add.s64 %rd3, %rd3, %rd9;
+  st.global.u32 [%rd3], %r4;
+)";
+  Setting setting = numbers(32);
+  setting.grid = {2, 1, 1};
+  Ran good = runBody(body, setting, shared, ".reqnctapercluster 2, 1, 1");
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[3], 103u);
+  EXPECT_EQ(good.out[35], 3u);
+  size_t second = body.rfind("barrier.cluster.arrive.aligned;");
+  std::string bad = body;
+  bad.erase(second, std::string("barrier.cluster.arrive.aligned;\n  "
+                                "barrier.cluster.wait.aligned;")
+                        .size());
+  Ran ran = runBody(bad, setting, shared, ".reqnctapercluster 2, 1, 1");
+  EXPECT_FALSE(ran.outcome.ok());
+}
+
+TEST(Async, WgmmaRegistersAreInFlight) {
+  std::string body = R"(
+  mov.u64 %rd5, buffer;
+  setp.ne.u32 %p1, %r0, 0;
+  mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
+  mul.wide.u32 %rd6, %r0, 16;
+  add.s64 %rd7, %rd5, %rd6;
+  st.shared.v4.u32 [%rd7], {%r0, %r0, %r0, %r0};
+  st.shared.v4.u32 [%rd7+2048], {%r0, %r0, %r0, %r0};
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  cvt.u32.u64 %r1, %rd5;
+  shr.u32 %r1, %r1, 4;
+  cvt.u64.u32 %rd8, %r1;
+  or.b64 %rd8, %rd8, 0x0000001000080000;
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1, %f2, %f3, %f4}, %rd8, %rd8, 0, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  add.f32 %f5, %f1, %f2;
+)";
+  std::string memory = ".shared .align 1024 .b8 buffer[4096];\n";
+  EXPECT_EQ(runBody(body, numbers(128), memory).findings(), "");
+  Ran ran = runBody(without(body, "wgmma.wait_group.sync.aligned 0;"),
+                    numbers(128), memory);
+  EXPECT_TRUE(ran.has(Fault::Matrix)) << ran.findings();
+  EXPECT_TRUE(runBody(without(body, "wgmma.fence.sync.aligned;"), numbers(128),
+                      memory)
+                  .has(Fault::Matrix));
+  EXPECT_TRUE(runBody(without(body, "fence.proxy.async.shared::cta;"),
+                      numbers(128), memory)
+                  .has(Fault::Race));
+}

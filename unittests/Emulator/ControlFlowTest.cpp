@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Harness.h"
+
+using namespace deplo::emulator;
+
+TEST(ControlFlow, LanesMeetAgainAfterABranch) {
+  Ran ran = runBody(std::string(perThread) + R"(
+  and.b32 %r1, %r0, 1;
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra EVEN;
+  mov.u32 %r2, 7;
+  bra JOIN;
+EVEN:
+  mov.u32 %r2, 3;
+JOIN:
+  activemask.b32 %r3;
+  setp.eq.u32 %p2, %r3, 0xffffffff;
+  selp.u32 %r4, %r2, 0, %p2;
+  st.global.u32 [%rd3], %r4;
+)");
+  EXPECT_EQ(ran.findings(), "");
+  for (unsigned i = 0; i < 32; ++i)
+    EXPECT_EQ(ran.out[i], i % 2 ? 7u : 3u);
+  EXPECT_EQ(ran.outcome.counters.divergentBranches, 1u);
+}
+
+TEST(ControlFlow, LoopsOfDifferentLengths) {
+  Ran ran = runBody(std::string(perThread) + R"(
+  mov.u32 %r1, 0;
+  mov.u32 %r2, 0;
+LOOP:
+  add.u32 %r2, %r2, %r1;
+  add.u32 %r1, %r1, 1;
+  setp.le.u32 %p1, %r1, %r0;
+  @%p1 bra LOOP;
+  shfl.sync.idx.b32 %r3|%p2, %r2, 31, 31, 0xffffffff;
+  add.u32 %r3, %r3, %r2;
+  st.global.u32 [%rd3], %r3;
+)");
+  EXPECT_EQ(ran.findings(), "");
+  for (unsigned i = 0; i < 32; ++i)
+    EXPECT_EQ(ran.out[i], i * (i + 1) / 2 + 31 * 32 / 2);
+}
+
+TEST(ControlFlow, EarlyReturnLeavesTheOthersTogether) {
+  Setting setting;
+  setting.block = {64, 1, 1};
+  Ran ran = runBody(std::string(perThread) + R"(
+  mov.u32 %r1, 0;
+LOOP:
+  setp.eq.u32 %p1, %r0, 5;
+  @%p1 ret;
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p2, %r1, 4;
+  @%p2 bra LOOP;
+  bar.sync 0;
+  vote.sync.ballot.b32 %r2, %p2, 0xffffffdf;
+  st.global.u32 [%rd3], %r1;
+)",
+                    setting);
+  // The second warp has no thread that returned, so its mask is wrong there.
+  EXPECT_TRUE(ran.has(Fault::BarrierDivergence)) << ran.findings();
+  setting.block = {32, 1, 1};
+  ran = runBody(std::string(perThread) + R"(
+  mov.u32 %r1, 0;
+LOOP:
+  setp.eq.u32 %p1, %r0, 5;
+  @%p1 ret;
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p2, %r1, 4;
+  @%p2 bra LOOP;
+  bar.sync 0;
+  vote.sync.ballot.b32 %r2, !%p2, 0xffffffdf;
+  st.global.u32 [%rd3], %r2;
+)",
+                setting);
+  EXPECT_EQ(ran.findings(), "");
+  EXPECT_EQ(ran.out[0], 0xffffffdfu);
+  EXPECT_EQ(ran.out[5], 0xdeadbeefu);
+}
+
+TEST(ControlFlow, IndexedBranches) {
+  Ran ran = runBody(std::string(perThread) + R"(
+  and.b32 %r1, %r0, 3;
+T: .branchtargets A, B, C, A;
+  brx.idx %r1, T;
+A: mov.u32 %r2, 10; bra OUT;
+B: mov.u32 %r2, 20; bra OUT;
+C: mov.u32 %r2, 30;
+OUT:
+  st.global.u32 [%rd3], %r2;
+)");
+  EXPECT_EQ(ran.findings(), "");
+  EXPECT_EQ(ran.out[0], 10u);
+  EXPECT_EQ(ran.out[1], 20u);
+  EXPECT_EQ(ran.out[2], 30u);
+  EXPECT_EQ(ran.out[3], 10u);
+}
+
+TEST(ControlFlow, CallsPassParametersAndResults) {
+  const char *functions = R"(
+.func (.param .b32 result) square(.param .b32 x)
+{
+  .reg .b32 %r<4>;
+  .reg .pred %p1;
+  ld.param.u32 %r1, [x];
+  setp.gt.u32 %p1, %r1, 20;
+  @%p1 bra BIG;
+  mul.lo.u32 %r2, %r1, %r1;
+  st.param.u32 [result], %r2;
+  ret;
+BIG:
+  st.param.u32 [result], 1;
+  ret;
+}
+.func (.reg .b32 result) twice(.reg .b32 x)
+{
+  add.u32 result, x, x;
+  ret;
+}
+)";
+  Ran ran = runBody(std::string(perThread) + R"(
+  { .param .b32 a; .param .b32 r;
+    st.param.b32 [a], %r0;
+    call.uni (r), square, (a);
+    ld.param.b32 %r1, [r]; }
+  setp.lt.u32 %p1, %r0, 16;
+  @%p1 call (%r1), twice, (%r1);
+  st.global.u32 [%rd3], %r1;
+)",
+                    {}, functions);
+  EXPECT_EQ(ran.findings(), "");
+  EXPECT_EQ(ran.out[3], 18u);
+  EXPECT_EQ(ran.out[17], 289u);
+  EXPECT_EQ(ran.out[25], 1u);
+}
+
+TEST(ControlFlow, LanesThatSpinLetOthersGoOn) {
+  // Each lane takes a lock in turn.
+  Ran ran = runBody(R"(
+  mov.u64 %rd5, lock;
+AGAIN:
+  atom.acquire.gpu.global.cas.b32 %r1, [%rd5], 0, 1;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra AGAIN;
+  ld.global.u32 %r2, [%rd5+4];
+  add.u32 %r2, %r2, 1;
+  st.global.u32 [%rd5+4], %r2;
+  atom.release.gpu.global.exch.b32 %r1, [%rd5], 0;
+  bar.warp.sync 0xffffffff;
+  ld.global.u32 %r2, [%rd5+4];
+  st.global.u32 [%rd1], %r2;
+)",
+                    {}, ".global .align 8 .u32 lock[2];");
+  EXPECT_EQ(ran.findings(), "");
+  EXPECT_EQ(ran.out[0], 32u);
+}
+
+TEST(ControlFlow, WhatNeverEndsIsStopped) {
+  Ran ran = runBody("L: add.u32 %r1, %r0, 1; bra L;");
+  EXPECT_TRUE(ran.has(Fault::Budget)) << ran.findings();
+  EXPECT_NE(ran.findings().find("16:"), std::string::npos);
+}
+
+TEST(ControlFlow, FunctionsWithoutABodyAndTraps) {
+  EXPECT_TRUE(runBody("call ext;", {}, ".extern .func ext;")
+                  .has(Fault::Unsupported));
+  EXPECT_TRUE(runBody("trap;").has(Fault::Trap));
+  std::string error = runBody("call f;", {}, ".func f { call f; ret; }").error;
+  EXPECT_NE(error.find("'f' calls itself"), std::string::npos) << error;
+}
