@@ -109,6 +109,7 @@ void buildKernelPipeline(OpPassManager &manager,
 void buildLLVMPipeline(OpPassManager &manager,
                        const CompilePipelineOptions &options) {
   OpPassManager &device = manager.nest<gpu::GPUModuleOp>();
+  device.addPass(createExpandMathPass());
   device.addPass(createSCFToControlFlowPass());
   device.addPass(createConvertVectorToLLVMPass());
   device.addPass(createConvertGpuOpsToNVVMOps());

@@ -58,11 +58,12 @@ def compile(
     input_names: Sequence[str] | None = None,
     modules: dict[str, nn.Module] | None = None,
     dynamic_shapes: Sequence[Any] | dict[str, Any] | None = None,
+    seed: int = 0,
 ) -> "CompiledFunction":
     """Compiles a function or module for the shapes, strides and dtypes of example inputs.
 
     Args:
-        example_inputs: tensors (f32, f16, bf16); their values don't matter.
+        example_inputs: tensors (f32, f16, bf16, i64, i32, i8, u8, bool); their values don't matter.
         target: GPU to compile for, as "sm_90a"; default, the one present.
         device: "cuda", "cuda:<n>", "host", or "emu", which runs and checks the
             GPU's kernels on the CPU; default, where the inputs are.
@@ -73,6 +74,7 @@ def compile(
         input_names, modules: see `import_program`.
         dynamic_shapes: sizes that calls may change: for each input, or by name,
             what `torch.export` takes, as {"x": {0: torch.export.Dim("rows", max=4096)}}.
+        seed: of dropout and torch.rand, which give the same numbers in each call.
 
     Returns:
         A callable on tensors like the examples. Its results carry no gradient.
@@ -91,6 +93,7 @@ def compile(
         names=input_names,
         modules=modules,
         dynamic_shapes=dynamic_shapes,
+        seed=seed,
     )
     options = Options(
         device=device.partition(":")[0],

@@ -95,7 +95,8 @@ static bool isOfNothing(Operation *op) {
     return type && type.hasStaticShape() && type.getNumElements() == 0;
   };
   return isa<MapOp, ReduceOp, IndexMapOp>(op) &&
-         (isEmpty(op->getResult(0)) || llvm::any_of(op->getOperands(), isEmpty));
+         (isEmpty(op->getResult(0)) ||
+          llvm::any_of(op->getOperands(), isEmpty));
 }
 
 /// No elements, or what a reduction over none is.
