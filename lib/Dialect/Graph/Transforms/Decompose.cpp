@@ -95,7 +95,8 @@ static bool isOfNothing(Operation *op) {
     return type && type.hasStaticShape() && type.getNumElements() == 0;
   };
   return isa<MapOp, ReduceOp, IndexMapOp>(op) &&
-         (isEmpty(op->getResult(0)) || llvm::any_of(op->getOperands(), isEmpty));
+         (isEmpty(op->getResult(0)) ||
+          llvm::any_of(op->getOperands(), isEmpty));
 }
 
 /// No elements, or what a reduction over none is.
@@ -124,8 +125,9 @@ LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   Value value;
   if (type.getNumElements() == 0 || isOfNothing(op))
     value = buildOfNothing(rewriter, loc, op);
-  for (auto *decomposeKind : {decomposePointwise, decomposeReduction,
-                              decomposeNormalization, decomposeView})
+  for (auto *decomposeKind :
+       {decomposePointwise, decomposeReduction, decomposeNormalization,
+        decomposeScan, decomposeView})
     if (!value)
       value = decomposeKind(builder, op);
   if (!value)
