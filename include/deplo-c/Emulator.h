@@ -22,8 +22,7 @@ DEPLO_C_EXPORT void deploRegisterEmulatedDevice(void);
 /* What the last launches of an executable on device "emu" did: a JSON array,
  * one entry for each kernel of the package, null for those that have not run.
  * An empty text on other devices. */
-DEPLO_C_EXPORT const char *
-deploExecutableCounters(DeploExecutable *executable);
+DEPLO_C_EXPORT const char *deploExecutableCounters(DeploExecutable *executable);
 
 typedef struct DeploEmulation DeploEmulation;
 
@@ -63,8 +62,8 @@ typedef struct {
 } DeploEmulationLaunch;
 
 /* A tensor map: fields and rules are those of cuTensorMapEncodeTiled, the 128
- * bytes are for the emulator's cp.async.bulk.tensor only. `strides` has rank - 1
- * entries, in bytes. Nonzero on failure. */
+ * bytes are for the emulator's cp.async.bulk.tensor only. `strides` has rank -
+ * 1 entries, in bytes. Nonzero on failure. */
 typedef struct {
   int element; /* CUtensorMapDataType */
   unsigned rank;

@@ -129,6 +129,17 @@ DEPLO_C_EXPORT int deploExecutableRun(DeploExecutable *executable,
                                       void *const *buffers, size_t count,
                                       DeploStream stream);
 
+/* The same for a package whose header has "sizes": `sizes` holds a value for
+ * each. One outside of the range that the package is compiled for is an error.
+ * In the header, and in DeploBufferInfo, every multiple of a size's "generic"
+ * number stands for that multiple of its value. The last outputs, "scratch" of
+ * them, are memory for temporaries. */
+DEPLO_C_EXPORT int deploExecutableRunSized(DeploExecutable *executable,
+                                           void *const *buffers, size_t count,
+                                           const int64_t *sizes,
+                                           size_t sizeCount,
+                                           DeploStream stream);
+
 /* JSON text: {"device": "cuda:0", "manifest": {the package's header},
  * "kernels": [{"registers", "local_bytes", "static_shared_bytes",
  * "blocks_per_sm": number or null}, ...]}. Lives as long as the executable. */

@@ -20,9 +20,12 @@ double getOperationCost(llvm::StringRef operation) {
       .Case("arith.constant", 0)
       .Case("arith.divf", 9)
       .Cases({"math.sqrt", "math.rsqrt"}, 8)
-      .Cases({"math.exp", "math.log"}, 12)
-      .Cases({"math.tanh", "math.erf"}, 20)
-      .Cases({"math.sin", "math.cos"}, 30)
+      .Cases({"math.exp", "math.exp2", "math.log", "math.log2"}, 12)
+      .Cases({"math.log10", "math.log1p", "math.expm1", "math.atan"}, 20)
+      .Cases({"math.tanh", "math.erf", "math.cosh", "math.acosh"}, 25)
+      .Cases({"math.asin", "math.acos", "math.sinh", "math.tan"}, 30)
+      .Cases({"math.sin", "math.cos", "math.erfc", "math.atan2"}, 30)
+      .Cases({"math.asinh", "math.atanh", "arith.remf"}, 40)
       .Case("math.powf", 60)
       .Default(1);
 }

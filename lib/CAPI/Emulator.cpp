@@ -68,7 +68,8 @@ int deploEmulationTensorMap(const DeploTensorMap *from, void *bytes) {
     return failCall("deploEmulationTensorMap was given a null pointer");
   if (from->element < 0 || from->element > 255 || from->rank > 5 ||
       from->swizzle < 0 || from->swizzle > 3)
-    return failCall("tensor map: element type, rank or swizzle is out of range");
+    return failCall(
+        "tensor map: element type, rank or swizzle is out of range");
   TensorMap map;
   map.element = TensorElement(from->element);
   map.rank = uint8_t(from->rank);
@@ -109,10 +110,9 @@ const char *deploEmulationRun(DeploEmulation *emulation,
   launch.parameters.assign(bytes, bytes + from->parameterBytes);
   for (size_t i = 0; i < from->regionCount; ++i) {
     const DeploEmulationRegion &region = from->regions[i];
-    launch.regions.push_back({region.name ? region.name : "memory",
-                              region.memory, region.bytes,
-                              region.isWritable != 0,
-                              region.isInitialized != 0});
+    launch.regions.push_back(
+        {region.name ? region.name : "memory", region.memory, region.bytes,
+         region.isWritable != 0, region.isInitialized != 0});
   }
   launch.checks.races = from->checksRaces;
   launch.checks.uninitialized = from->checksUninitialized;

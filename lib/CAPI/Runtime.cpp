@@ -221,6 +221,18 @@ int deploExecutableRun(DeploExecutable *executable, void *const *buffers,
   return finish(executable->executable->run(buffers, count, stream));
 }
 
+int deploExecutableRunSized(DeploExecutable *executable, void *const *buffers,
+                            size_t count, const int64_t *sizes,
+                            size_t sizeCount, DeploStream stream) {
+  RETURN_IF_NULL(executable);
+  if (count != 0)
+    RETURN_IF_NULL(buffers);
+  if (sizeCount != 0)
+    RETURN_IF_NULL(sizes);
+  return finish(executable->executable->run(buffers, count, sizes, sizeCount,
+                                            stream));
+}
+
 const char *deploExecutableInfo(DeploExecutable *executable) {
   return isNull(__func__, executable) ? nullptr : executable->info.c_str();
 }

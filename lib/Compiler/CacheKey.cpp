@@ -146,7 +146,6 @@ std::string getCacheKey(ModuleOp module, const CompileOptions &options) {
   } else {
     for (StringRef tool : {"ptxas", "nvdisasm"})
       add(describeFile(findTool(tool).value_or("")));
-    add(describeFile(findLibdevice().value_or("")));
   }
   module->print(stream, OpPrintingFlags().enableDebugInfo(false));
   printNames(module, stream);

@@ -66,10 +66,7 @@ FailureOr<std::string> createDevicePackage(ModuleOp module,
   manifest.name = options.name;
   manifest.device = "cuda";
   manifest.target = options.target;
-  manifest.inputs = plan->inputs;
-  manifest.outputs = plan->outputs;
-  manifest.temps = plan->temps;
-  manifest.arenaBytes = plan->arenaBytes;
+  plan->writeBuffers(manifest);
 
   llvm::StringMap<uint32_t> kernelIndex;
   for (auto binary : module.getOps<gpu::BinaryOp>()) {
@@ -90,6 +87,9 @@ FailureOr<std::string> createDevicePackage(ModuleOp module,
       runtime::KernelInfo info;
       info.name = kernel.getName().str();
       info.grid[0] = launch.getBlocks();
+      if (auto grid = kernel.getAttr<DenseI64ArrayAttr>("grid"))
+        for (int64_t i = 0; i < grid.size(); i += 2)
+          info.axes.push_back({grid[i], grid[i + 1]});
       info.block[0] = launch.getThreads();
       info.sharedBytes = launch.getSharedBytes();
       info.ptx = ptx;

@@ -5,6 +5,7 @@
 
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/MemoryTraffic.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Target/Occupancy.h"
@@ -33,7 +34,12 @@ static std::string toString(Attribute attribute) {
 
 void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
   auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
+  bool isSymbolic = !SymbolicSizes::get(module).empty();
   for (auto kernel : module.getOps<loop::KernelOp>()) {
+    if (isSymbolic) {
+      getReport(reports, kernel.getSymName()); // no numbers without sizes
+      continue;
+    }
     loop::KernelCost cost = loop::computeCost(kernel);
     KernelReport &report = getReport(reports, kernel.getSymName());
     report.bytesRead = cost.bytesRead;
@@ -60,7 +66,7 @@ void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
 
 static void addTraffic(tile::KernelOp kernel, KernelReport &report) {
   auto traffic = tile::getMemoryTraffic(kernel);
-  if (!traffic)
+  if (!traffic || !SymbolicSizes::get(kernel).empty())
     return;
   report.traffic.clear();
   for (auto [argument, buffer] :
@@ -114,10 +120,12 @@ static void addOccupancy(ModuleOp module, KernelReport &report) {
                      target.getWarpsPerMultiprocessor();
 }
 
-static void addLaunch(KernelReport &report, tile::LaunchAttr launch) {
+static void addLaunch(KernelReport &report, tile::LaunchAttr launch,
+                      bool isSymbolic) {
   if (!launch)
     return;
-  report.blocks = launch.getBlocks();
+  if (!isSymbolic)
+    report.blocks = launch.getBlocks();
   report.threads = launch.getThreads();
   report.sharedBytes = launch.getSharedBytes();
 }
@@ -125,7 +133,8 @@ static void addLaunch(KernelReport &report, tile::LaunchAttr launch) {
 void collectResources(ModuleOp module, std::vector<KernelReport> &reports) {
   module.walk([&](LLVM::LLVMFuncOp function) {
     if (auto launch = function->getAttrOfType<tile::LaunchAttr>("tile.launch"))
-      addLaunch(getReport(reports, function.getSymName()), launch);
+      addLaunch(getReport(reports, function.getSymName()), launch,
+                function->hasAttr("tile.grid"));
   });
   for (auto binary : module.getOps<gpu::BinaryOp>()) {
     gpu::KernelTableAttr kernels =
@@ -134,7 +143,8 @@ void collectResources(ModuleOp module, std::vector<KernelReport> &reports) {
       continue;
     for (gpu::KernelMetadataAttr kernel : kernels) {
       KernelReport &report = getReport(reports, kernel.getName());
-      addLaunch(report, kernel.getAttr<tile::LaunchAttr>("launch"));
+      addLaunch(report, kernel.getAttr<tile::LaunchAttr>("launch"),
+                static_cast<bool>(kernel.getAttr<DenseI64ArrayAttr>("grid")));
       if (auto registers = kernel.getAttr<IntegerAttr>("registers"))
         report.registers = registers.getInt();
       if (auto spills = kernel.getAttr<IntegerAttr>("spill_bytes"))

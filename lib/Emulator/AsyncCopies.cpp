@@ -48,8 +48,8 @@ void copyAsync(Warp &warp, const Inst &inst, uint32_t mask) {
     write.isWrite = true;
     write.actor.agent = Agent::Copy;
     write.actor.clock = warp.copyGroups[lane] + 1;
-    uint8_t *target = accessMemory(warp, inst, lane, Space::Shared, to, bytes,
-                                   write, bytes);
+    uint8_t *target =
+        accessMemory(warp, inst, lane, Space::Shared, to, bytes, write, bytes);
     if (!target)
       return;
     std::memcpy(target, buffer, bytes);
@@ -127,8 +127,8 @@ Handler selectWait(Form &form, Inst &inst) {
 void arriveCopies(Warp &warp, const Inst &inst, uint32_t mask) {
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
-    MBarrierRef barrier = findMBarrier(
-        warp, inst, lane, inst.space, addressOf(warp, inst.source(0), lane));
+    MBarrierRef barrier = findMBarrier(warp, inst, lane, inst.space,
+                                       addressOf(warp, inst.source(0), lane));
     if (!barrier.barrier)
       return;
     // Without noinc the barrier waits for one more, and this is it.

@@ -15,7 +15,16 @@ using namespace deplo::emulator;
 namespace {
 
 enum class AtomicOp : uint32_t {
-  Add, Min, Max, Inc, Dec, And, Or, Xor, Exchange, CompareAndSwap
+  Add,
+  Min,
+  Max,
+  Inc,
+  Dec,
+  And,
+  Or,
+  Xor,
+  Exchange,
+  CompareAndSwap
 };
 
 /// Inst::b
@@ -75,11 +84,11 @@ uint64_t combine(AtomicOp op, Type type, uint64_t old, uint64_t a, uint64_t b,
                  bool flushes) {
   switch (type) {
   case Type::S32:
-    return uint32_t(combineIntegers<int32_t>(op, int32_t(old), int32_t(a),
-                                             int32_t(b)));
+    return uint32_t(
+        combineIntegers<int32_t>(op, int32_t(old), int32_t(a), int32_t(b)));
   case Type::S64:
-    return uint64_t(combineIntegers<int64_t>(op, int64_t(old), int64_t(a),
-                                             int64_t(b)));
+    return uint64_t(
+        combineIntegers<int64_t>(op, int64_t(old), int64_t(a), int64_t(b)));
   case Type::B16:
     return combineIntegers<uint16_t>(op, uint16_t(old), uint16_t(a),
                                      uint16_t(b));
@@ -167,8 +176,8 @@ void atomic(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Handler selectAtomic(Form &form, Inst &inst) {
   bool isReduction = form.ast.opcode == "red";
-  int op = form.which({"add", "min", "max", "inc", "dec", "and", "or", "xor",
-                       "exch", "cas"});
+  int op = form.which(
+      {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"});
   inst.a = uint32_t(op);
   inst.type = form.types.back();
   inst.undefined = Undefined::Reject;
@@ -177,10 +186,9 @@ Handler selectAtomic(Form &form, Inst &inst) {
                        form.has("shared::cluster")
                    ? Space::Shared
                    : Space::Generic;
-  inst.b = (form.has("acquire") || form.has("acq_rel") ? uint32_t(acquires)
-                                                       : 0) |
-           (form.has("release") || form.has("acq_rel") ? uint32_t(releases)
-                                                       : 0);
+  inst.b =
+      (form.has("acquire") || form.has("acq_rel") ? uint32_t(acquires) : 0) |
+      (form.has("release") || form.has("acq_rel") ? uint32_t(releases) : 0);
   static constexpr uint32_t widths[] = {1, 2, 4, 8};
   inst.c = widths[form.which({"v2", "v4", "v8"}) + 1];
   const std::vector<Operand> &operands = form.ast.operands;
@@ -197,9 +205,9 @@ Handler selectAtomic(Form &form, Inst &inst) {
     if (inst.c > 1)
       elements = operand.elements;
     if (elements.size() != inst.c)
-      return form.decoder.fail(operand.location,
-                               "expected a vector of " +
-                                   std::to_string(inst.c) + " registers");
+      return form.decoder.fail(operand.location, "expected a vector of " +
+                                                     std::to_string(inst.c) +
+                                                     " registers");
     for (const Operand &element : elements)
       isResult ? form.decoder.addResult(element, inst.type)
                : form.decoder.addSource(element, inst.type);
@@ -221,15 +229,16 @@ Handler selectAtomic(Form &form, Inst &inst) {
 
 const Definition table[] = {
     {"atom",
-     ORDER " " SCOPE " " SPACE " exch|cas|and|or|xor " CACHE " b16|b32|b64|b128",
+     ORDER " " SCOPE " " SPACE " exch|cas|and|or|xor " CACHE
+           " b16|b32|b64|b128",
      "...3", selectAtomic},
     {"atom",
      ORDER " " SCOPE " " SPACE " add|min|max|inc|dec " CACHE
            " u32|u64|s32|s64|f32|f64",
      "...3", selectAtomic},
     {"atom",
-     ORDER " " SCOPE " " SPACE
-           " add|min|max noftz? " CACHE " v2|v4|v8? f16|f16x2|bf16|bf16x2|f32",
+     ORDER " " SCOPE " " SPACE " add|min|max noftz? " CACHE
+           " v2|v4|v8? f16|f16x2|bf16|bf16x2|f32",
      "...3", selectAtomic},
     {"red", ORDER " " SCOPE " " SPACE " and|or|xor " CACHE " b32|b64", "...2",
      selectAtomic},
@@ -238,8 +247,8 @@ const Definition table[] = {
            " u32|u64|s32|s64|f32|f64",
      "...2", selectAtomic},
     {"red",
-     ORDER " " SCOPE " " SPACE
-           " add|min|max noftz? " CACHE " v2|v4|v8? f16|f16x2|bf16|bf16x2|f32",
+     ORDER " " SCOPE " " SPACE " add|min|max noftz? " CACHE
+           " v2|v4|v8? f16|f16x2|bf16|bf16x2|f32",
      "...2", selectAtomic},
 };
 

@@ -101,8 +101,7 @@ uint32_t uniform(Warp &warp, const Ref &ref, uint32_t mask) {
 void arrive(Warp &warp, const Inst &inst, uint32_t mask) {
   Block &block = *warp.block;
   uint32_t id = uniform(warp, inst.source(0), mask);
-  uint32_t count =
-      inst.b & hasCount ? uniform(warp, inst.source(1), mask) : 0;
+  uint32_t count = inst.b & hasCount ? uniform(warp, inst.source(1), mask) : 0;
   if (id >= barriersPerBlock)
     return warp.fail(Fault::Resources, inst, int(firstLane(mask)),
                      "there is no barrier " + std::to_string(id) +
@@ -120,16 +119,17 @@ void arrive(Warp &warp, const Inst &inst, uint32_t mask) {
             (barrier.expected ? std::to_string(barrier.expected) + " threads"
                               : std::string("all threads")) +
             " at line " +
-            std::to_string(warp.grid->kernel
-                               ->origins[barrier.arrivals[0].inst->origin]
-                               .location.line) +
+            std::to_string(
+                warp.grid->kernel->origins[barrier.arrivals[0].inst->origin]
+                    .location.line) +
             ", and here for " +
             (count ? std::to_string(count) : std::string("all")));
   if (count > liveWarps(block) * lanesPerWarp && barrier.arrivals.empty() &&
       count > warp.grid->warpsPerBlock * lanesPerWarp)
     return warp.fail(Fault::Deadlock, inst, int(firstLane(mask)),
                      "barrier " + std::to_string(id) + " waits for " +
-                         std::to_string(count) + " threads, and the block has " +
+                         std::to_string(count) +
+                         " threads, and the block has " +
                          std::to_string(warp.grid->threadsPerBlock));
   barrier.expected = count;
   barrier.arrived += inst.b & isAligned ? lanesPerWarp : popcount(mask);
@@ -377,8 +377,8 @@ void deplo::emulator::arriveAligned(Warp &warp) {
     return;
   for (Split &split : warp.splits)
     if (split.state == Split::State::Aligning)
-      split.state = inst->b & onlyArrives ? Split::State::Ready
-                                          : Split::State::Parked;
+      split.state =
+          inst->b & onlyArrives ? Split::State::Ready : Split::State::Parked;
   arrive(warp, *inst, mask);
 }
 
@@ -398,9 +398,10 @@ bool deplo::emulator::reportBarrierDivergence(Warp &warp) {
     bool waits = split.state == Split::State::Aligning ||
                  split.state == Split::State::Parked;
     if (waits && split.parkedAt && (split.mask & rest))
-      others = "; other lanes wait at line " +
-               std::to_string(warp.grid->kernel->origins[split.parkedAt->origin]
-                                  .location.line);
+      others =
+          "; other lanes wait at line " +
+          std::to_string(
+              warp.grid->kernel->origins[split.parkedAt->origin].location.line);
   }
   warp.fail(Fault::BarrierDivergence, *inst, int(firstLane(mask)),
             "only lanes " + hex(mask) + " of the warp's " + hex(warp.live) +

@@ -29,13 +29,20 @@ struct LogicalNot {
 
 template <typename Op>
 void predicateLogic(Warp &warp, const Inst &inst, uint32_t mask) {
-  writePredicate(warp, inst.result(0), mask,
-                 Op::run(warp.predicate(inst.source(0)),
-                         warp.predicate(inst.source(1))));
+  writePredicate(
+      warp, inst.result(0), mask,
+      Op::run(warp.predicate(inst.source(0)), warp.predicate(inst.source(1))));
 }
 
 void predicateNot(Warp &warp, const Inst &inst, uint32_t mask) {
   writePredicate(warp, inst.result(0), mask, ~warp.predicate(inst.source(0)));
+}
+
+/// Bit fields are written into words that nothing wrote: what is masked out
+/// need not have a value. The rest is believed.
+Handler selectMasking(Form &form, Inst &inst) {
+  inst.undefined = Undefined::Ignore;
+  return selectInteger<And, 2>(form, inst);
 }
 
 template <typename Op> Handler selectPredicate(Form &, Inst &) {
@@ -180,8 +187,8 @@ struct Bfe {
     position &= 255;
     length &= 255;
     uint32_t signPosition = std::min(position + length - 1, last);
-    bool sign = std::is_signed_v<T> && length != 0 &&
-                ((U(a) >> signPosition) & 1);
+    bool sign =
+        std::is_signed_v<T> && length != 0 && ((U(a) >> signPosition) & 1);
     U field = position > last ? U(0) : U(U(a) >> position);
     if (length == 0)
       return 0;
@@ -224,7 +231,9 @@ struct BmskClamp {
   static uint32_t run(uint32_t a, uint32_t b) { return Bmsk::make<true>(a, b); }
 };
 struct BmskWrap {
-  static uint32_t run(uint32_t a, uint32_t b) { return Bmsk::make<false>(a, b); }
+  static uint32_t run(uint32_t a, uint32_t b) {
+    return Bmsk::make<false>(a, b);
+  }
 };
 
 template <typename T> void bfi(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -248,7 +257,8 @@ Handler selectBfe(Form &form, Inst &) {
   }
 }
 
-Handler selectBfi(Form &form, Inst &) {
+Handler selectBfi(Form &form, Inst &inst) {
+  inst.undefined = Undefined::Ignore; // As for and.
   return typeSize(form.type()) == 4 ? bfi<uint32_t> : bfi<uint64_t>;
 }
 
@@ -359,15 +369,15 @@ void prmt(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 Handler selectPrmt(Form &form, Inst &inst) {
-  inst.a = uint32_t(
-      form.which({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"}) + 1);
+  inst.a =
+      uint32_t(form.which({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"}) + 1);
   return prmt;
 }
 
 #define BITS "b16|b32|b64"
 
 const Definition table[] = {
-    {"and", BITS, "=T T T", selectInteger<And, 2>},
+    {"and", BITS, "=T T T", selectMasking},
     {"or", BITS, "=T T T", selectInteger<Or, 2>},
     {"xor", BITS, "=T T T", selectInteger<Xor, 2>},
     {"not", BITS, "=T T", selectInteger<Not, 1>},
@@ -375,7 +385,8 @@ const Definition table[] = {
     {"and", "pred", "=p p p", selectPredicate<And>},
     {"or", "pred", "=p p p", selectPredicate<Or>},
     {"xor", "pred", "=p p p", selectPredicate<Xor>},
-    {"not", "pred", "=p p", [](Form &, Inst &) -> Handler { return predicateNot; }},
+    {"not", "pred", "=p p",
+     [](Form &, Inst &) -> Handler { return predicateNot; }},
     {"shl", BITS, "=T T u32", selectShift<Shl>},
     {"shr", BITS "|" DEPLO_PTX_INT, "=T T u32", selectShift<Shr>},
     {"shf", "l|r clamp|wrap b32", "=T T T u32", selectFunnel},

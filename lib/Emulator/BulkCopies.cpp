@@ -193,10 +193,10 @@ void copyBulk(Warp &warp, const Inst &inst, uint32_t mask) {
                          "a bulk copy's addresses and size must be multiples "
                          "of 16; the size is " +
                              std::to_string(bytes));
-    End from = {route == Route::Load ? Space::Global : Space::Shared, {},
-                inst.type};
-    End to = {route == Route::Store ? Space::Global : Space::Shared, {},
-              inst.type};
+    End from = {
+        route == Route::Load ? Space::Global : Space::Shared, {}, inst.type};
+    End to = {
+        route == Route::Store ? Space::Global : Space::Shared, {}, inst.type};
     uint32_t blocks = 1;
     if (route == Route::Store) {
       from.actor = groupActor(warp, lane, Agent::BulkRead);
@@ -249,12 +249,11 @@ std::optional<uint64_t> elementAddress(const Box &box,
                                        const std::array<uint32_t, 5> &index) {
   uint64_t address = box.map.address;
   for (unsigned i = 0; i < box.map.rank; ++i) {
-    int64_t at =
-        box.origin[i] + int64_t(index[i]) * box.map.elementStrides[i];
+    int64_t at = box.origin[i] + int64_t(index[i]) * box.map.elementStrides[i];
     if (at < 0 || uint64_t(at) >= box.map.extents[i])
       return std::nullopt;
-    address += uint64_t(at) *
-               (i == 0 ? box.elementBytes : box.map.strides[i - 1]);
+    address +=
+        uint64_t(at) * (i == 0 ? box.elementBytes : box.map.strides[i - 1]);
   }
   return address;
 }
@@ -274,10 +273,10 @@ uint64_t fillOf(const TensorMap &map) {
 }
 
 Type typeOf(TensorElement element) {
-  static constexpr Type types[] = {
-      Type::U8,  Type::U16, Type::U32, Type::S32,  Type::U64, Type::S64,
-      Type::F16, Type::F32, Type::F64, Type::BF16, Type::F32, Type::F32,
-      Type::F32};
+  static constexpr Type types[] = {Type::U8,  Type::U16,  Type::U32, Type::S32,
+                                   Type::U64, Type::S64,  Type::F16, Type::F32,
+                                   Type::F64, Type::BF16, Type::F32, Type::F32,
+                                   Type::F32};
   return types[size_t(element)];
 }
 
@@ -301,10 +300,10 @@ bool moveBox(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
       std::optional<uint64_t> begin = elementAddress(box, first);
       std::optional<uint64_t> end = elementAddress(box, last);
       if (begin && end && *end - *begin == unit - box.elementBytes) {
-        if (!(isLoad ? moveBytes(warp, inst, lane, global, *begin, place, at,
-                                 unit)
-                     : moveBytes(warp, inst, lane, place, at, global, *begin,
-                                 unit)))
+        if (!(isLoad
+                  ? moveBytes(warp, inst, lane, global, *begin, place, at, unit)
+                  : moveBytes(warp, inst, lane, place, at, global, *begin,
+                              unit)))
           return false;
         continue;
       }
@@ -382,8 +381,8 @@ void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
     Box box;
     if (!readBox(warp, inst, lane, route == Route::Load ? 1 : 0, box))
       return;
-    uint64_t shared = addressOf(
-        warp, inst.source(route == Route::Load ? 0 : rank + 1), lane);
+    uint64_t shared =
+        addressOf(warp, inst.source(route == Route::Load ? 0 : rank + 1), lane);
     if (!checkShared(warp, inst, lane, shared, 128))
       return;
     uint64_t bytes = boxBytes(box);
@@ -402,8 +401,7 @@ void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
           place = inBlock(shared, firstLane(blocks));
           at = inBlock(at, firstLane(blocks));
         }
-        MBarrierRef barrier =
-            findMBarrier(warp, inst, lane, Space::Shared, at);
+        MBarrierRef barrier = findMBarrier(warp, inst, lane, Space::Shared, at);
         if (!barrier.barrier)
           return;
         Actor actor = barrierActor(barrier);
@@ -427,9 +425,8 @@ void nothing(Warp &, const Inst &, uint32_t) {}
 //===----------------------------------------------------------------------===//
 
 Reduce reductionOf(const Form &form) {
-  return Reduce(form.which({"add", "min", "max", "inc", "dec", "and", "or",
-                            "xor"}) +
-                1);
+  return Reduce(
+      form.which({"add", "min", "max", "inc", "dec", "and", "or", "xor"}) + 1);
 }
 
 Handler selectBulk(Form &form, Inst &inst) {
@@ -474,9 +471,9 @@ Handler selectTensor(Form &form, Inst &inst) {
   const Operand &tensor = operands[isStore ? 0 : 1];
   if (operands.size() < wanted || tensor.elements.size() != 2 ||
       tensor.elements[1].elements.size() != inst.wide) {
-    form.decoder.fail(tensor.location,
-                      "expected '[map, {coordinates}]' with " +
-                          std::to_string(inst.wide) + " coordinates");
+    form.decoder.fail(tensor.location, "expected '[map, {coordinates}]' with " +
+                                           std::to_string(inst.wide) +
+                                           " coordinates");
     return nullptr;
   }
   if (!isStore)
@@ -555,17 +552,19 @@ const Definition table[] = {
      "...4", selectBulk},
     {"cp", "async bulk prefetch L2 global " CACHE, "...2", selectPrefetch},
     {"cp",
-     "async bulk tensor " RANK " shared::cluster|shared::cta global tile? " BARRIER
+     "async bulk tensor " RANK
+     " shared::cluster|shared::cta global tile? " BARRIER
      " multicast::cluster? cta_group::1? " CACHE,
      "...3", selectTensor},
-    {"cp", "async bulk tensor " RANK " global shared::cta tile? bulk_group " CACHE,
+    {"cp",
+     "async bulk tensor " RANK " global shared::cta tile? bulk_group " CACHE,
      "...2", selectTensor},
     {"cp",
      "reduce async bulk tensor " RANK " global shared::cta " REDUCE
      " tile? bulk_group " CACHE,
      "...2", selectTensor},
-    {"cp", "async bulk prefetch tensor " RANK " L2 global tile? " CACHE,
-     "...1", selectPrefetch},
+    {"cp", "async bulk prefetch tensor " RANK " L2 global tile? " CACHE, "...1",
+     selectPrefetch},
     {"cp", "async bulk commit_group", "",
      [](Form &form, Inst &) -> Handler {
        form.decoder.features().bulkCopies = true;

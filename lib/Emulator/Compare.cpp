@@ -39,7 +39,8 @@ uint32_t acceptedOrders(std::string_view name) {
   return 0;
 }
 
-template <typename T> uint32_t compareRows(const T *a, const T *b, uint32_t accepted) {
+template <typename T>
+uint32_t compareRows(const T *a, const T *b, uint32_t accepted) {
   uint32_t result = 0;
   auto gather = [&](auto &&test) {
     uint8_t bits[lanesPerWarp];
@@ -69,7 +70,10 @@ template <typename T> uint32_t compareRows(const T *a, const T *b, uint32_t acce
     break;
   default:
     gather([=](T x, T y) {
-      uint32_t order = x < y ? less : x == y ? equal : x > y ? greater : unordered;
+      uint32_t order = x < y    ? less
+                       : x == y ? equal
+                       : x > y  ? greater
+                                : unordered;
       return (order & accepted) != 0;
     });
   }
@@ -91,7 +95,9 @@ template <typename T> uint32_t compareAs(Warp &warp, const Inst &inst) {
                      inst.a);
 }
 
-float flushedHalf(uint16_t x) { return halfToFloat(x & 0x7c00 ? x : x & 0x8000); }
+float flushedHalf(uint16_t x) {
+  return halfToFloat(x & 0x7c00 ? x : x & 0x8000);
+}
 
 /// Flags in Inst::b: bit 0 flushes subnormals; bits 1 and 2 give how the third
 /// operand is combined.
@@ -208,8 +214,8 @@ void setPacked(Warp &warp, const Inst &inst, uint32_t mask) {
       return inst.b & 1 ? flushedHalf(bits) : halfToFloat(bits);
     });
     if (inst.b >> 1)
-      halves[half] = combine(halves[half], warp.predicate(inst.source(2)),
-                             inst.b >> 1);
+      halves[half] =
+          combine(halves[half], warp.predicate(inst.source(2)), inst.b >> 1);
   }
   writeLanes(warp.row<uint32_t>(inst.result(0)), mask, [&](unsigned l) {
     uint32_t low = (halves[0] >> l) & 1 ? uint32_t(inst.wide) : 0;

@@ -120,7 +120,8 @@ Handler selectEnd(Form &form, Inst &inst) {
 }
 
 void trap(Warp &warp, const Inst &inst, uint32_t mask) {
-  warp.fail(Fault::Trap, inst, int(firstLane(mask)), "the kernel stopped itself");
+  warp.fail(Fault::Trap, inst, int(firstLane(mask)),
+            "the kernel stopped itself");
 }
 
 void nothing(Warp &, const Inst &, uint32_t) {}
@@ -145,7 +146,8 @@ const Definition table[] = {
      }},
     {"brkpt", "", "", selectNothing},
     {"pmevent", "mask?", "@", selectNothing},
-    {"nanosleep", "u32", "u32", [](Form &, Inst &) -> Handler { return sleep; }},
+    {"nanosleep", "u32", "u32",
+     [](Form &, Inst &) -> Handler { return sleep; }},
     {"griddepcontrol", "launch_dependents|wait", "", selectNothing},
 };
 

@@ -148,10 +148,9 @@ void deplo::emulator::analyzeControlFlow(
     for (uint32_t block = 0; block < exit; ++block)
       if (isLive[block] && block != mainEnd) {
         std::vector<uint32_t> &next = graph.successors[block];
-        next.erase(std::remove_if(next.begin(), next.end(),
-                                  [&](uint32_t to) {
-                                    return to == exit || !isLive[to];
-                                  }),
+        next.erase(std::remove_if(
+                       next.begin(), next.end(),
+                       [&](uint32_t to) { return to == exit || !isLive[to]; }),
                    next.end());
       }
   }

@@ -14,9 +14,9 @@ namespace deplo::emulator {
 
 /// Sets isLeader and reconverge of the code in [begin, end), one function.
 /// `successors(pc)` gives where the branch at `pc` may go, besides on.
-void analyzeControlFlow(Kernel &kernel, uint32_t begin, uint32_t end,
-                        const std::map<uint32_t, std::vector<uint32_t>>
-                            &branchTargets);
+void analyzeControlFlow(
+    Kernel &kernel, uint32_t begin, uint32_t end,
+    const std::map<uint32_t, std::vector<uint32_t>> &branchTargets);
 
 } // namespace deplo::emulator
 

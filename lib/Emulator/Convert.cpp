@@ -239,8 +239,8 @@ void cvtFromHalf(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Conversion conversionOf(const Form &form, Type to) {
   Conversion how;
-  static constexpr Rounding modes[] = {
-      Rounding::NearestEven, Rounding::Zero, Rounding::Down, Rounding::Up};
+  static constexpr Rounding modes[] = {Rounding::NearestEven, Rounding::Zero,
+                                       Rounding::Down, Rounding::Up};
   int integral = form.which({"rni", "rzi", "rmi", "rpi"});
   int rounding = form.which({"rn", "rz", "rm", "rp"});
   if (integral >= 0) {
@@ -266,8 +266,7 @@ Handler selectCvt(Form &form, Inst &inst) {
   inst.b = uint32_t(to);
   inst.c = uint32_t(from);
   const uint32_t plain = Conversion().pack();
-  uint32_t resultBytes =
-      form.decoder.registerBytes(form.ast.operands[0]);
+  uint32_t resultBytes = form.decoder.registerBytes(form.ast.operands[0]);
   uint32_t sourceBytes = form.decoder.registerBytes(form.ast.operands[1]);
   if (resultBytes != typeSize(to) || sourceBytes != typeSize(from))
     return cvt;
@@ -365,8 +364,7 @@ void cvtPackIntegers(Warp &warp, const Inst &inst, uint32_t mask) {
   writeLanes(warp.row<uint32_t>(inst.result(0)), mask, [&](unsigned l) {
     auto piece = [&](unsigned n) {
       uint64_t value = extend(warp.row<uint32_t>(inst.source(n))[l], Type::S32);
-      return uint32_t(clampInteger(value, Type::S32, to)) &
-             ((1u << bits) - 1);
+      return uint32_t(clampInteger(value, Type::S32, to)) & ((1u << bits) - 1);
     };
     uint32_t pair = piece(0) << bits | piece(1);
     if (inst.sources > 2)
@@ -385,7 +383,8 @@ Handler selectPackIntegers(Form &form, Inst &inst) {
 #define NUMBERS INTS "|f16|bf16|f32|f64"
 
 const Definition table[] = {
-    {"cvt", ROUND "? relu? ftz? sat? " NUMBERS " " NUMBERS, "~=T ~U", selectCvt},
+    {"cvt", ROUND "? relu? ftz? sat? " NUMBERS " " NUMBERS, "~=T ~U",
+     selectCvt},
     {"cvt", "rn|rz relu? satfinite? f16|bf16 f32", "=T U", selectCvt},
     {"cvt", "rn|rz|rna relu? satfinite? tf32 f32", "=T U", selectCvt},
     {"cvt", "rn|rz relu? satfinite? f16x2|bf16x2 f32", "=T U U",

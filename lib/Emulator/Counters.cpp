@@ -45,7 +45,8 @@ static std::string fixed(double value) {
 }
 
 /// Executions of each opcode, by warps.
-static std::map<std::string, uint64_t> instructionMix(const Counters &counters) {
+static std::map<std::string, uint64_t>
+instructionMix(const Counters &counters) {
   std::map<std::string, uint64_t> mix;
   for (const InstructionCounters &entry : counters.instructions)
     mix[entry.opcode] += entry.warps;

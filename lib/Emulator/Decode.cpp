@@ -95,8 +95,8 @@ public:
 
   void fail(Location at, const std::string &message) override {
     if (!error)
-      error = std::to_string(at.line) + ":" + std::to_string(at.column) +
-              ": " + message;
+      error = std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
+              message;
   }
   void addResult(const Operand &operand, Type type, bool mayBeWider) override;
   void addSource(const Operand &operand, Type type, bool mayBeWider) override;
@@ -224,8 +224,7 @@ uint64_t placeAt(std::vector<Placement> &places, uint64_t &end,
                  const Variable &variable) {
   uint64_t alignment = std::max<uint64_t>(variable.alignment, 1);
   uint64_t begin = (end + alignment - 1) / alignment * alignment;
-  places.push_back(
-      {std::string(variable.name), begin, begin + variable.bytes});
+  places.push_back({std::string(variable.name), begin, begin + variable.bytes});
   end = begin + variable.bytes;
   return begin;
 }
@@ -254,8 +253,7 @@ void KernelDecoder::placeVariables() {
   for (const Variable *variable : shared) {
     kernel.sharedAlignment =
         std::max(kernel.sharedAlignment, variable->alignment);
-    sharedOffsets[variable] =
-        placeAt(kernel.shared, sharedEnd, *variable);
+    sharedOffsets[variable] = placeAt(kernel.shared, sharedEnd, *variable);
   }
   uint32_t alignment = 16;
   for (const Variable *variable : unsized)
@@ -269,15 +267,14 @@ void KernelDecoder::placeVariables() {
   // Local variables, and the parameters of calls.
   for (const Function *function : functions)
     for (const Variable &variable : function->variables) {
-      bool isKernelParameter =
-          function->isKernel && variable.space == Space::Param &&
-          parameterOffsets.count(&variable);
-      if (isKernelParameter || (variable.space != Space::Local &&
-                                variable.space != Space::Param))
+      bool isKernelParameter = function->isKernel &&
+                               variable.space == Space::Param &&
+                               parameterOffsets.count(&variable);
+      if (isKernelParameter ||
+          (variable.space != Space::Local && variable.space != Space::Param))
         continue;
       localEnd += localEnd ? 16 : 0; // Apart, so that an overrun is seen.
-      localOffsets[&variable] =
-          placeAt(kernel.local, localEnd, variable);
+      localOffsets[&variable] = placeAt(kernel.local, localEnd, variable);
     }
   kernel.localBytes = (localEnd + 15) / 16 * 16;
 }
@@ -320,8 +317,8 @@ Entity KernelDecoder::lookUp(std::string_view name, uint32_t scope) const {
         type = family->second.type;
     }
     if (type != Type::None) {
-      entity.kind = type == Type::Pred ? Entity::Kind::Predicate
-                                       : Entity::Kind::Register;
+      entity.kind =
+          type == Type::Pred ? Entity::Kind::Predicate : Entity::Kind::Register;
       entity.type = type;
       entity.scope = *at;
       return entity;
@@ -400,13 +397,13 @@ Ref KernelDecoder::ambientRef(Ambient::Kind kind, uint8_t bytes,
 Ref KernelDecoder::constantRef(uint32_t bytes, uint64_t bits) {
   if (bytes < 8)
     bits &= (uint64_t(1) << (8 * bytes)) - 1;
-  auto [found, isNew] =
-      constants.emplace(std::pair(bytes, bits), uint32_t(kernel.constants.size()));
+  auto [found, isNew] = constants.emplace(std::pair(bytes, bits),
+                                          uint32_t(kernel.constants.size()));
   if (isNew) {
     for (unsigned lane = 0; lane < lanesPerWarp; ++lane) {
       for (unsigned byte = 0; byte < bytes; ++byte)
-        kernel.constants.push_back(
-            byte < 8 ? uint8_t(bits >> (8 * byte)) : uint8_t(0));
+        kernel.constants.push_back(byte < 8 ? uint8_t(bits >> (8 * byte))
+                                            : uint8_t(0));
     }
   }
   Ref ref;
@@ -475,11 +472,11 @@ void KernelDecoder::addResult(const Operand &operand, Type type,
                 "'" + std::string(operand.name) + "' is not a register");
   uint32_t bytes = typeSize(entity.type), wanted = typeSize(type);
   if (mayBeWider ? bytes < wanted : bytes != wanted)
-    return fail(operand.location,
-                "'" + std::string(operand.name) + "' has " +
-                    std::to_string(8 * bytes) + " bits, expected " +
-                    std::to_string(8 * wanted) + " for '." +
-                    std::string(typeName(type)) + "'");
+    return fail(operand.location, "'" + std::string(operand.name) + "' has " +
+                                      std::to_string(8 * bytes) +
+                                      " bits, expected " +
+                                      std::to_string(8 * wanted) + " for '." +
+                                      std::string(typeName(type)) + "'");
   results.push_back(registerRef(entity, operand.name, operand.location));
 }
 
@@ -498,19 +495,19 @@ void KernelDecoder::addSource(const Operand &operand, Type type,
   case Entity::Kind::Register: {
     uint32_t bytes = typeSize(entity.type);
     if (mayBeWider ? bytes < wanted : bytes != wanted)
-      return fail(operand.location,
-                  "'" + std::string(operand.name) + "' has " +
-                      std::to_string(8 * bytes) + " bits, expected " +
-                      std::to_string(8 * wanted) + " for '." +
-                      std::string(typeName(type)) + "'");
+      return fail(operand.location, "'" + std::string(operand.name) + "' has " +
+                                        std::to_string(8 * bytes) +
+                                        " bits, expected " +
+                                        std::to_string(8 * wanted) + " for '." +
+                                        std::string(typeName(type)) + "'");
     sources.push_back(registerRef(entity, operand.name, operand.location));
     return;
   }
   case Entity::Kind::Special:
-    sources.push_back(ambientRef(entity.special->kind,
-                                 uint8_t(mayBeWider ? entity.special->bytes
-                                                    : wanted),
-                                 entity.special->value));
+    sources.push_back(
+        ambientRef(entity.special->kind,
+                   uint8_t(mayBeWider ? entity.special->bytes : wanted),
+                   entity.special->value));
     return;
   case Entity::Kind::Variable:
     if (wanted != 4 && wanted != 8)
@@ -537,16 +534,15 @@ void KernelDecoder::addAddress(const Operand &operand) {
     return fail(base.location, "expected a register or a variable");
   } else {
     Entity entity = lookUp(base.name, instruction->scope);
-    uint32_t bytes = entity.kind == Entity::Kind::Register
-                         ? typeSize(entity.type)
-                         : 8;
+    uint32_t bytes =
+        entity.kind == Entity::Kind::Register ? typeSize(entity.type) : 8;
     if (entity.kind == Entity::Kind::Register && (bytes == 4 || bytes == 8))
       ref = registerRef(entity, base.name, base.location);
     else if (entity.kind == Entity::Kind::Variable)
       ref = variableRef(*entity.variable, 8, 0);
     else
-      return fail(base.location, "'" + std::string(base.name) +
-                                     "' is not an address");
+      return fail(base.location,
+                  "'" + std::string(base.name) + "' is not an address");
     if (entity.variable)
       addressIsLocal = entity.variable->space == Space::Param &&
                        localOffsets.count(entity.variable);
@@ -649,8 +645,8 @@ void KernelDecoder::decodeOperands(const Definition &definition, Form &form) {
     if (word.substr(0, 3) == "...") {
       size_t least = size_t(word[3] - '0');
       if (operands.size() - std::min(next, operands.size()) < least)
-        fail(form.ast.location, "expected at least " + std::to_string(least) +
-                                    " operands");
+        fail(form.ast.location,
+             "expected at least " + std::to_string(least) + " operands");
       return;
     }
     bool isOptional = word.back() == '?';
@@ -730,8 +726,8 @@ void KernelDecoder::emit(Inst inst, const Instruction &ast) {
     inst.hasGuard = true;
     sources.clear();
   }
-  inst.origin = uint32_t(&ast - current->function->instructions.data()) +
-                originBase;
+  inst.origin =
+      uint32_t(&ast - current->function->instructions.data()) + originBase;
   kernel.code.push_back(inst);
 }
 
@@ -829,8 +825,7 @@ void KernelDecoder::decodeCall(const Instruction &ast) {
     argumentList = &operands[next++];
   Entity entity = lookUp(name.name, ast.scope);
   if (entity.kind == Entity::Kind::Register)
-    return fail(name.location,
-                "calls through registers can't be emulated");
+    return fail(name.location, "calls through registers can't be emulated");
   const Function *callee = entity.function;
   if (!callee || callee->isKernel)
     return fail(name.location,
@@ -839,13 +834,12 @@ void KernelDecoder::decodeCall(const Instruction &ast) {
   size_t arguments = argumentList ? argumentList->elements.size() : 0;
   if (results != callee->results.size() ||
       arguments != callee->parameters.size())
-    return fail(ast.location,
-                "'" + std::string(callee->name) + "' takes " +
-                    std::to_string(callee->parameters.size()) +
-                    " arguments and gives " +
-                    std::to_string(callee->results.size()) +
-                    " results, got " + std::to_string(arguments) + " and " +
-                    std::to_string(results));
+    return fail(ast.location, "'" + std::string(callee->name) + "' takes " +
+                                  std::to_string(callee->parameters.size()) +
+                                  " arguments and gives " +
+                                  std::to_string(callee->results.size()) +
+                                  " results, got " + std::to_string(arguments) +
+                                  " and " + std::to_string(results));
   Inst inst;
   if (!callee->hasBody) {
     inst.run = unknownCallHandler();
@@ -890,7 +884,8 @@ void KernelDecoder::decodeFunction(Frame &frame) {
   Inst last;
   last.run = returnHandler();
   last.isEnd = true;
-  last.origin = kernel.origins.empty() ? 0 : uint32_t(kernel.origins.size() - 1);
+  last.origin =
+      kernel.origins.empty() ? 0 : uint32_t(kernel.origins.size() - 1);
   if (function.instructions.empty()) {
     kernel.origins.push_back({function.location, "ret", "ret"});
     last.origin = uint32_t(kernel.origins.size() - 1);

@@ -76,16 +76,17 @@ public:
       hasChecks = std::string_view(checks) != "off";
   }
 
-  Status launch(size_t number, void *const *args, size_t count,
-                Stream) override {
+  Status launch(size_t number, void *const *args, size_t count, Stream,
+                uint32_t) override {
     return Status::failure("device 'emu' needs to know what memory kernel '" +
                            kernels[number].info.name +
                            "' is given; run it through an executable");
   }
 
   Status launchWithin(size_t number, void *const *args,
-                      const ArgumentExtent *extents, size_t count,
-                      Stream) override;
+                      const ArgumentExtent *extents, size_t count, Stream,
+                      uint32_t blocks) override;
+  bool looksAtExtents() const override { return true; }
 
   KernelAttributes attributes(size_t number) const override {
     KernelAttributes result;
@@ -139,21 +140,22 @@ private:
 
 Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                                      const ArgumentExtent *extents,
-                                     size_t count, Stream) {
+                                     size_t count, Stream, uint32_t blocks) {
   const EmulatedKernel &kernel = kernels[number];
   Launch launch;
   launch.kernel = kernel.info.name;
   launch.grid = kernel.info.grid;
+  if (blocks != 0)
+    launch.grid[0] = blocks;
   launch.block = kernel.info.block;
   launch.dynamicSharedBytes = kernel.info.sharedBytes;
   launch.machine = machine;
   launch.checks.races = launch.checks.uninitialized = hasChecks;
   launch.parameters.assign(kernel.summary.parameterBytes, 0);
   if (count != kernel.summary.parameters.size())
-    return Status::failure(
-        "kernel '" + launch.kernel + "' takes " +
-        std::to_string(kernel.summary.parameters.size()) +
-        " arguments, got " + std::to_string(count));
+    return Status::failure("kernel '" + launch.kernel + "' takes " +
+                           std::to_string(kernel.summary.parameters.size()) +
+                           " arguments, got " + std::to_string(count));
   for (size_t i = 0; i < count; ++i) {
     const ParameterInfo &parameter = kernel.summary.parameters[i];
     if (parameter.bytes != sizeof(void *))
@@ -161,6 +163,8 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                              launch.kernel + "' is not a pointer");
     std::memcpy(launch.parameters.data() + parameter.offset, &args[i],
                 sizeof(void *));
+    if (!extents[i].isMemory)
+      continue;
     // Memory comes in larger units than tensors: reading the rest of the last
     // 16 bytes of an input is what compilers may do.
     constexpr uint64_t unit = 16;
@@ -168,8 +172,7 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
     if (!extents[i].isWritable)
       bytes = (bytes + unit - 1) / unit * unit;
     launch.regions.push_back({std::string(extents[i].name), args[i], bytes,
-                              extents[i].isWritable,
-                              extents[i].isInitialized});
+                              extents[i].isWritable, extents[i].isInitialized});
   }
   std::lock_guard<std::mutex> lock(mutex);
   Outcome outcome = kernel.program->run(launch);
@@ -190,8 +193,8 @@ EmulatedDevice::load(const Package &package) {
   std::vector<std::shared_ptr<Program>> programs(package.blobs.size());
   for (const KernelInfo &info : package.manifest.kernels) {
     if (!info.ptx)
-      return Status::failure("the package has no PTX for kernel '" +
-                             info.name + "', which device 'emu' needs");
+      return Status::failure("the package has no PTX for kernel '" + info.name +
+                             "', which device 'emu' needs");
     std::shared_ptr<Program> &program = programs[*info.ptx];
     if (!program) {
       Result<std::shared_ptr<Program>> loaded =

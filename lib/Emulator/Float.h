@@ -62,7 +62,9 @@ struct Format {
   constexpr uint32_t largest() const {
     return hasInfinity ? infinity() - 1 : nan() - 1;
   }
-  constexpr uint32_t sign() const { return 1u << (exponentBits + fractionBits); }
+  constexpr uint32_t sign() const {
+    return 1u << (exponentBits + fractionBits);
+  }
 };
 
 constexpr Format f16Format = {5, 10}, bf16Format = {8, 7}, f32Format = {8, 23},
@@ -100,10 +102,9 @@ inline uint32_t encode(Format format, double value, Rounding rounding,
   if (value != value)
     return format.nan();
   auto overflow = [&](bool isInfinite) {
-    bool towardZero =
-        rounding == Rounding::Zero ||
-        (rounding == Rounding::Down && !isNegative) ||
-        (rounding == Rounding::Up && isNegative);
+    bool towardZero = rounding == Rounding::Zero ||
+                      (rounding == Rounding::Down && !isNegative) ||
+                      (rounding == Rounding::Up && isNegative);
     if (saturates || (towardZero && !isInfinite))
       return sign | format.largest();
     return format.hasInfinity ? sign | format.infinity() : sign | format.nan();
@@ -151,8 +152,8 @@ inline uint32_t encode(Format format, double value, Rounding rounding,
   if (unbiased < smallest)
     result = kept; // The carry into the exponent makes it normal.
   else
-    result = kept + (uint64_t(unbiased + format.bias() - 1)
-                     << format.fractionBits);
+    result =
+        kept + (uint64_t(unbiased + format.bias() - 1) << format.fractionBits);
   if (result > format.largest())
     return overflow(false);
   return sign | uint32_t(result);
@@ -206,9 +207,9 @@ inline uint16_t floatToHalf(float value) {
   uint32_t magnitude = bits & 0x7fffffff;
   uint16_t sign = uint16_t((bits >> 16) & 0x8000);
   if (magnitude >= 0x38800000 && magnitude < 0x477ff000) // Normal results.
-    return uint16_t(sign | ((magnitude - 0x38000000 + 0xfff +
-                             ((magnitude >> 13) & 1)) >>
-                            13));
+    return uint16_t(
+        sign |
+        ((magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13));
   return uint16_t(encode(f16Format, double(value), Rounding::NearestEven));
 }
 

@@ -31,7 +31,9 @@ struct FDiv {
   template <typename T> static T run(T a, T b) { return a / b; }
 };
 struct Fma {
-  static float run(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+  static float run(float a, float b, float c) {
+    return __builtin_fmaf(a, b, c);
+  }
   static double run(double a, double b, double c) {
     return __builtin_fma(a, b, c);
   }

@@ -41,8 +41,8 @@ void packedPair(Warp &warp, const Inst &inst, uint32_t mask) {
       float x[3] = {};
       for (unsigned i = 0; i < arity; ++i) {
         uint64_t bits = warp.row<uint64_t>(inst.source(i))[l];
-        x[i] = prepare(asFloat(uint32_t(bits >> (32 * half))),
-                       inst.a & flushes);
+        x[i] =
+            prepare(asFloat(uint32_t(bits >> (32 * half))), inst.a & flushes);
       }
       float value;
       if constexpr (arity == 2)
@@ -114,9 +114,8 @@ template <bool isMax> Handler selectMinMax(Form &form, Inst &inst) {
   if (form.type() == Type::F64)
     return floatHandler<MinMax<isMax, false, false>, 2, double, false>;
   if (form.has("xorsign"))
-    return keepsNan
-               ? floatHandler<MinMax<isMax, true, true>, 2, float, false>
-               : floatHandler<MinMax<isMax, false, true>, 2, float, false>;
+    return keepsNan ? floatHandler<MinMax<isMax, true, true>, 2, float, false>
+                    : floatHandler<MinMax<isMax, false, true>, 2, float, false>;
   return keepsNan ? floatHandler<MinMax<isMax, true, false>, 2, float, false>
                   : floatHandler<MinMax<isMax, false, false>, 2, float, false>;
 }
@@ -165,8 +164,8 @@ void testClass(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 Handler selectTest(Form &form, Inst &inst) {
-  inst.a = uint32_t(form.which({"finite", "infinite", "number", "notanumber",
-                                "normal", "subnormal"}));
+  inst.a = uint32_t(form.which(
+      {"finite", "infinite", "number", "notanumber", "normal", "subnormal"}));
   return form.type() == Type::F64 ? testClass<double> : testClass<float>;
 }
 
@@ -196,7 +195,8 @@ struct TanhOf {
 /// a times the reciprocal of b, which is zero for b from 2^126.
 struct ApproximateDiv {
   static float run(float a, float b) {
-    if (std::abs(b) > 0x1p126f && std::abs(b) <= std::numeric_limits<float>::max())
+    if (std::abs(b) > 0x1p126f &&
+        std::abs(b) <= std::numeric_limits<float>::max())
       return a * std::copysign(0.0f, b);
     return a / b;
   }

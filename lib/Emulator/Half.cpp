@@ -44,8 +44,8 @@ template <typename H> uint16_t finishHalf(double value, uint32_t flags) {
     value = value > 0 || value != value ? value : 0.0;
   if (flags & saturates)
     value = value > 0 ? (value < 1 ? value : 1.0) : 0.0;
-  return flushHalf<H>(
-      uint16_t(encode(H::format, value, Rounding::NearestEven)), flags);
+  return flushHalf<H>(uint16_t(encode(H::format, value, Rounding::NearestEven)),
+                      flags);
 }
 
 template <typename H> struct HAdd {

@@ -34,12 +34,24 @@ struct MulLo {
   template <typename T> static T run(T a, T b) { return T(wide(a) * wide(b)); }
 };
 template <typename T> struct Doubled;
-template <> struct Doubled<uint16_t> { using type = uint32_t; };
-template <> struct Doubled<int16_t> { using type = int32_t; };
-template <> struct Doubled<uint32_t> { using type = uint64_t; };
-template <> struct Doubled<int32_t> { using type = int64_t; };
-template <> struct Doubled<uint64_t> { using type = unsigned __int128; };
-template <> struct Doubled<int64_t> { using type = __int128; };
+template <> struct Doubled<uint16_t> {
+  using type = uint32_t;
+};
+template <> struct Doubled<int16_t> {
+  using type = int32_t;
+};
+template <> struct Doubled<uint32_t> {
+  using type = uint64_t;
+};
+template <> struct Doubled<int32_t> {
+  using type = int64_t;
+};
+template <> struct Doubled<uint64_t> {
+  using type = unsigned __int128;
+};
+template <> struct Doubled<int64_t> {
+  using type = __int128;
+};
 template <typename T> using DoubledT = typename Doubled<T>::type;
 
 struct MulHi {

@@ -98,7 +98,8 @@ Token Lexer::number(Token token) {
     if ((end < rest.size() && rest[end] == '.') || hasExponent) {
       // strtod needs an end; no literal is longer than this.
       char buffer[64] = "";
-      std::memcpy(buffer, rest.data(), std::min(rest.size(), sizeof(buffer) - 1));
+      std::memcpy(buffer, rest.data(),
+                  std::min(rest.size(), sizeof(buffer) - 1));
       char *stop = nullptr;
       double value = std::strtod(buffer, &stop);
       length = size_t(stop - buffer);

@@ -31,9 +31,7 @@ struct Token {
   uint64_t bits = 0;
   bool isSingle = false;
 
-  bool is(char c) const {
-    return kind == Kind::Punctuation && text[0] == c;
-  }
+  bool is(char c) const { return kind == Kind::Punctuation && text[0] == c; }
   bool isDotted(std::string_view name) const {
     return kind == Kind::Dotted && text == name;
   }

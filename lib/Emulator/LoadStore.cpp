@@ -3,8 +3,8 @@
 //
 // ld, st, prefetch and the like.
 
-#include "Memory.h"
 #include "Lanes.h"
+#include "Memory.h"
 
 #include <algorithm>
 
@@ -148,11 +148,11 @@ void store(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Space spaceOf(const Form &form) {
   static constexpr Space spaces[] = {
-      Space::Global, Space::Shared, Space::Shared, Space::Shared,
-      Space::Local,  Space::Const,  Space::Param,  Space::Param, Space::Param};
-  int index = form.which({"global", "shared", "shared::cta", "shared::cluster",
-                          "local", "const", "param", "param::entry",
-                          "param::func"});
+      Space::Global, Space::Shared, Space::Shared, Space::Shared, Space::Local,
+      Space::Const,  Space::Param,  Space::Param,  Space::Param};
+  int index =
+      form.which({"global", "shared", "shared::cta", "shared::cluster", "local",
+                  "const", "param", "param::entry", "param::func"});
   return index < 0 ? Space::Generic : spaces[index];
 }
 

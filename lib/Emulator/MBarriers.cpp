@@ -72,8 +72,7 @@ MBarrierRef deplo::emulator::findMBarrier(Warp &warp, const Inst &inst,
 }
 
 void deplo::emulator::arriveAt(Warp &warp, const Inst &inst, unsigned lane,
-                               MBarrierRef ref, uint32_t count,
-                               bool releases) {
+                               MBarrierRef ref, uint32_t count, bool releases) {
   MBarrier &barrier = *ref.barrier;
   if (count == 0 || count > barrier.pending)
     return warp.fail(Fault::AsyncCopy, inst, int(lane),
@@ -86,9 +85,8 @@ void deplo::emulator::arriveAt(Warp &warp, const Inst &inst, unsigned lane,
   update(warp, barrier);
 }
 
-void deplo::emulator::completeBytes(Warp &warp, const Inst &inst,
-                                    unsigned lane, MBarrierRef ref,
-                                    int64_t bytes) {
+void deplo::emulator::completeBytes(Warp &warp, const Inst &inst, unsigned lane,
+                                    MBarrierRef ref, int64_t bytes) {
   MBarrier &barrier = *ref.barrier;
   barrier.bytes -= bytes;
   if (barrier.bytes > int64_t(maxCount) || barrier.bytes < -int64_t(maxCount))
@@ -297,8 +295,8 @@ const Definition table[] = {
     {"mbarrier",
      "arrive|arrive_drop expect_tx? release|relaxed? " SCOPE " " SPACE " b64",
      "...1", selectArrive},
-    {"mbarrier", "arrive|arrive_drop noComplete release|relaxed? " SCOPE " " SPACE
-                 " b64",
+    {"mbarrier",
+     "arrive|arrive_drop noComplete release|relaxed? " SCOPE " " SPACE " b64",
      "...2", selectArrive},
     {"mbarrier", "expect_tx|complete_tx relaxed? " SCOPE " " SPACE " b64",
      "[] u32", selectCountBytes},

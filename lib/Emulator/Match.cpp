@@ -30,8 +30,8 @@ namespace {
 std::string_view takePiece(std::string_view &text, char separator) {
   size_t end = text.find(separator);
   std::string_view piece = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view()
-                                       : text.substr(end + 1);
+  text =
+      end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
   return piece;
 }
 
@@ -134,8 +134,7 @@ const Definition *deplo::emulator::findDefinition(const Instruction &ast,
       return definition;
     if (best.expected.empty() || mismatch.position > best.position)
       best = mismatch;
-    else if (mismatch.position == best.position &&
-             best.expected.size() < 300 &&
+    else if (mismatch.position == best.position && best.expected.size() < 300 &&
              best.expected.find(mismatch.expected) == std::string::npos)
       best.expected += ", " + mismatch.expected;
   }

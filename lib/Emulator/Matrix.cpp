@@ -114,8 +114,8 @@ Handler selectMatrixMemory(Form &form, Inst &inst) {
   if (vector.kind != Operand::Kind::Vector)
     registers = {vector};
   if (registers.size() != inst.a)
-    form.decoder.fail(vector.location, "expected " + std::to_string(inst.a) +
-                                           " registers");
+    form.decoder.fail(vector.location,
+                      "expected " + std::to_string(inst.a) + " registers");
   if (!isLoad)
     form.decoder.addAddress(form.ast.operands[0]);
   for (const Operand &element : registers)
@@ -138,8 +138,8 @@ void moveMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
           uint16_t(source[lane] >> (16 * half));
   writeLanes(warp.row<uint32_t>(inst.result(0)), mask, [&](unsigned lane) {
     unsigned row = lane / 4, column = 2 * (lane % 4);
-    return uint32_t(matrix[column][row]) |
-           uint32_t(matrix[column + 1][row]) << 16;
+    return uint32_t(matrix[column][row]) | uint32_t(matrix[column + 1][row])
+                                               << 16;
   });
 }
 
@@ -152,11 +152,10 @@ struct Shape {
   unsigned m, n, k;
 };
 
-constexpr Shape shapes[] = {
-    {"m8n8k4", 8, 8, 4},      {"m8n8k16", 8, 8, 16},
-    {"m16n8k4", 16, 8, 4},    {"m16n8k8", 16, 8, 8},
-    {"m16n8k16", 16, 8, 16},  {"m16n8k32", 16, 8, 32},
-    {"m16n8k64", 16, 8, 64}};
+constexpr Shape shapes[] = {{"m8n8k4", 8, 8, 4},     {"m8n8k16", 8, 8, 16},
+                            {"m16n8k4", 16, 8, 4},   {"m16n8k8", 16, 8, 8},
+                            {"m16n8k16", 16, 8, 16}, {"m16n8k32", 16, 8, 32},
+                            {"m16n8k64", 16, 8, 64}};
 
 unsigned elementBits(Type type) {
   return type == Type::TF32 ? 32 : 8 * typeSize(type);
@@ -173,14 +172,16 @@ struct Multiply {
   }
   unsigned aRegisters() const { return m / 8 * k / (4 * perRegister()); }
   unsigned bRegisters() const { return k / (4 * perRegister()); }
-  unsigned dRegisters() const {
-    return d == Type::F16 ? m / 8 : 2 * (m / 8);
-  }
+  unsigned dRegisters() const { return d == Type::F16 ? m / 8 : 2 * (m / 8); }
 };
 
 Multiply multiplyOf(const Inst &inst) {
-  return {Type(inst.a & 255), Type((inst.a >> 8) & 255),
-          Type((inst.a >> 16) & 255), inst.b, inst.c, inst.wide != 0};
+  return {Type(inst.a & 255),
+          Type((inst.a >> 8) & 255),
+          Type((inst.a >> 16) & 255),
+          inst.b,
+          inst.c,
+          inst.wide != 0};
 }
 
 /// Element i of a register of `bits`-wide numbers.
@@ -322,8 +323,8 @@ Handler selectMultiply(Form &form, Inst &inst) {
   for (const Shape &each : shapes)
     if (form.has(each.name))
       shape = &each;
-  Multiply mma = {form.type(0), form.type(1), form.type(2), shape->m, shape->k,
-                  form.has("satfinite")};
+  Multiply mma = {form.type(0), form.type(1), form.type(2),
+                  shape->m,     shape->k,     form.has("satfinite")};
   unsigned step = 4 * mma.perRegister();
   if (shape->k % step || (mma.m == 8 && isFloat(mma.a) && mma.a != Type::F64)) {
     form.decoder.fail(form.ast.location,
@@ -341,9 +342,8 @@ Handler selectMultiply(Form &form, Inst &inst) {
     if (vector.kind != Operand::Kind::Vector)
       elements = {vector};
     if (elements.size() != count)
-      return form.decoder.fail(vector.location, "expected " +
-                                                    std::to_string(count) +
-                                                    " registers");
+      return form.decoder.fail(
+          vector.location, "expected " + std::to_string(count) + " registers");
     for (const Operand &element : elements)
       isResult ? form.decoder.addResult(element, operand)
                : form.decoder.addSource(element, operand);

@@ -9,8 +9,7 @@
 
 using namespace deplo::emulator;
 
-std::pair<Space, uint64_t>
-deplo::emulator::resolveGeneric(uint64_t address) {
+std::pair<Space, uint64_t> deplo::emulator::resolveGeneric(uint64_t address) {
   uint64_t tag = address >> spaceTagShift;
   uint64_t rest = address & ((uint64_t(1) << spaceTagShift) - 1);
   if (tag == sharedTag)
@@ -199,8 +198,8 @@ static std::string describeNearest(Warp &warp, uint64_t address) {
   uint64_t best = ~uint64_t(0);
   std::string where;
   for (const GlobalRegion &region : warp.grid->regions) {
-    uint64_t distance = address < region.begin ? region.begin - address
-                                               : address - region.end;
+    uint64_t distance =
+        address < region.begin ? region.begin - address : address - region.end;
     if (address >= region.begin && address < region.end)
       distance = 0;
     if (distance >= best)
@@ -358,8 +357,8 @@ void deplo::emulator::countAccess(Warp &warp, const Inst &inst, Space space,
     counters.maxWavefronts = std::max(counters.maxWavefronts, wavefronts);
     uint32_t lanesAtOnce = lanesPerWarp / std::clamp(bytes / 4, 1u, 4u);
     for (unsigned first = 0; first < lanesPerWarp; first += lanesAtOnce) {
-      uint32_t part = lanesAtOnce == 32 ? allLanes
-                                        : ((1u << lanesAtOnce) - 1) << first;
+      uint32_t part =
+          lanesAtOnce == 32 ? allLanes : ((1u << lanesAtOnce) - 1) << first;
       counters.idealWavefronts += (mask & part) != 0;
     }
   } else if (space == Space::Global || space == Space::Const) {

@@ -26,9 +26,9 @@ struct Access {
 
 /// The host's memory of `bytes` at `address`, or null after a fault. Marks
 /// what is written, and tells the race detector.
-uint8_t *accessMemory(Warp &warp, const Inst &inst, unsigned lane,
-                      Space space, uint64_t address, uint32_t bytes,
-                      const Access &access, uint32_t alignment);
+uint8_t *accessMemory(Warp &warp, const Inst &inst, unsigned lane, Space space,
+                      uint64_t address, uint32_t bytes, const Access &access,
+                      uint32_t alignment);
 
 /// A generic address's space and its address there.
 std::pair<Space, uint64_t> resolveGeneric(uint64_t address);

@@ -119,13 +119,11 @@ uint64_t tagOf(Space space) {
 }
 
 Space spaceOf(const Form &form) {
-  static constexpr Space spaces[] = {Space::Shared, Space::Shared,
-                                     Space::Shared, Space::Global,
-                                     Space::Local,  Space::Const,
-                                     Space::Param,  Space::Param};
-  int index =
-      form.which({"shared", "shared::cta", "shared::cluster", "global",
-                  "local", "const", "param", "param::entry"});
+  static constexpr Space spaces[] = {
+      Space::Shared, Space::Shared, Space::Shared, Space::Global,
+      Space::Local,  Space::Const,  Space::Param,  Space::Param};
+  int index = form.which({"shared", "shared::cta", "shared::cluster", "global",
+                          "local", "const", "param", "param::entry"});
   return index < 0 ? Space::Generic : spaces[index];
 }
 
@@ -149,9 +147,8 @@ void isspacep(Warp &warp, const Inst &inst, uint32_t mask) {
   forLanes(mask, [&](unsigned l) {
     uint64_t address = readLane(warp, inst.source(0), l);
     uint64_t tag = address >> spaceTagShift;
-    bool isParameter =
-        tag == 0 && address - warp.grid->parameterAddress <
-                        warp.grid->kernel->parameterBytes;
+    bool isParameter = tag == 0 && address - warp.grid->parameterAddress <
+                                       warp.grid->kernel->parameterBytes;
     bool isConstant = false;
     if (tag == 0)
       for (const GlobalRegion &region : warp.grid->regions)
@@ -162,8 +159,8 @@ void isspacep(Warp &warp, const Inst &inst, uint32_t mask) {
     case Space::Shared:
       value = tag == sharedTag;
       if (inst.b)
-        value &= ((address & 0xffffffff) >> sharedRankShift) ==
-                 warp.block->rank;
+        value &=
+            ((address & 0xffffffff) >> sharedRankShift) == warp.block->rank;
       break;
     case Space::Local:
       value = tag == localTag;
@@ -214,7 +211,8 @@ void getctarank(Warp &warp, const Inst &inst, uint32_t mask) {
   });
 }
 
-#define SPACE "const|global|local|param|param::entry|shared|shared::cta|shared::cluster"
+#define SPACE                                                                  \
+  "const|global|local|param|param::entry|shared|shared::cta|shared::cluster"
 
 const Definition table[] = {
     {"mov", "pred|" DEPLO_PTX_ANY "|b128", "...2", selectMov},

@@ -46,8 +46,8 @@ private:
 
   void fail(Location at, const std::string &message) {
     if (!error)
-      error = std::to_string(at.line) + ":" + std::to_string(at.column) +
-              ": " + message;
+      error = std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
+              message;
     token = Token();
   }
 
@@ -115,7 +115,8 @@ private:
       return expected("a version as '8.0'");
     std::memcpy(&version, &token.bits, sizeof(version));
     advance();
-    module.version = version > 0 && version < 100 ? uint32_t(version * 10 + 0.5) : 0;
+    module.version =
+        version > 0 && version < 100 ? uint32_t(version * 10 + 0.5) : 0;
     if (module.version < oldestVersion || module.version > newestVersion)
       return fail(at, "PTX version must be from 6.0 to 9.0");
     if (!acceptDotted("target"))
@@ -404,8 +405,8 @@ private:
       else if (acceptDotted("minnctapersm"))
         function.minBlocksPerMultiprocessor =
             uint32_t(expectInteger("a number"));
-      else if (acceptDotted("maxnctapersm") ||
-               acceptDotted("maxclusterrank") || acceptDotted("abi_preserve"))
+      else if (acceptDotted("maxnctapersm") || acceptDotted("maxclusterrank") ||
+               acceptDotted("abi_preserve"))
         expectInteger("a number");
       else if (token.isDotted("pragma"))
         skipLine();
@@ -505,8 +506,7 @@ private:
       return expected("',' or ';' after an operand");
     if (error)
       return;
-    instruction.text =
-        std::string_view(start, size_t(previousEnd - start));
+    instruction.text = std::string_view(start, size_t(previousEnd - start));
     advance();
     function.instructions.push_back(std::move(instruction));
   }
@@ -598,7 +598,8 @@ private:
         pair.elements.push_back(parseName());
         return pair;
       }
-      if (operand.kind == Operand::Kind::Name && (token.is('+') || token.is('-')))
+      if (operand.kind == Operand::Kind::Name &&
+          (token.is('+') || token.is('-')))
         operand.bits = parseConstant().bits;
     } else {
       operand = parseConstant();

@@ -88,8 +88,8 @@ void LoadedProgram::initialize(const GlobalVariable &global) {
     uint64_t bits = value.bits;
     if (!value.symbol.empty()) {
       auto found = image.variables.find(value.symbol);
-      bits += found == image.variables.end() ? 0
-                                             : image.base + found->second.begin;
+      bits +=
+          found == image.variables.end() ? 0 : image.base + found->second.begin;
     } else if (value.isDouble && bytes == 4) {
       double exact;
       std::memcpy(&exact, &bits, 8);
@@ -131,10 +131,9 @@ std::vector<KernelSummary> LoadedProgram::kernels() const {
     KernelSummary summary;
     summary.name = kernel.name;
     for (size_t i = 0; i < function.parameters.size(); ++i)
-      summary.parameters.push_back(
-          {std::string(function.parameters[i].name),
-           kernel.parameterOffsets[i],
-           uint32_t(function.parameters[i].bytes)});
+      summary.parameters.push_back({std::string(function.parameters[i].name),
+                                    kernel.parameterOffsets[i],
+                                    uint32_t(function.parameters[i].bytes)});
     summary.parameterBytes = uint32_t(kernel.parameterBytes);
     summary.staticSharedBytes = uint32_t(kernel.staticSharedBytes);
     summary.localBytes = uint32_t(kernel.localBytes);
@@ -197,10 +196,10 @@ std::optional<Diagnostic> LoadedProgram::checkLaunch(const Launch &launch,
                      std::to_string(volume(*function.maxThreads)) +
                      " threads, got " + std::to_string(volume(launch.block)));
   if (launch.parameters.size() != kernel.parameterBytes)
-    return wrong(Fault::Launch,
-                 "takes " + std::to_string(kernel.parameterBytes) +
-                     " bytes of parameters, got " +
-                     std::to_string(launch.parameters.size()));
+    return wrong(Fault::Launch, "takes " +
+                                    std::to_string(kernel.parameterBytes) +
+                                    " bytes of parameters, got " +
+                                    std::to_string(launch.parameters.size()));
   uint64_t shared = kernel.staticSharedBytes + launch.dynamicSharedBytes;
   if (shared > machine.maxSharedBytesPerBlock)
     return wrong(Fault::Resources,
@@ -233,8 +232,9 @@ std::optional<Diagnostic> LoadedProgram::checkLaunch(const Launch &launch,
     grid.sharedPlaces.push_back(
         {"dynamic shared memory", kernel.staticSharedBytes, shared});
   uint32_t blocks = function.minBlocksPerMultiprocessor.value_or(1);
-  uint32_t registers = machine.registersPerBlock /
-                       std::max(grid.threadsPerBlock * std::max(blocks, 1u), 1u);
+  uint32_t registers =
+      machine.registersPerBlock /
+      std::max(grid.threadsPerBlock * std::max(blocks, 1u), 1u);
   registers = std::min(registers, function.maxRegisters.value_or(255));
   grid.entryRegisters = std::min(registers / 8 * 8, 248u);
   return std::nullopt;
@@ -249,8 +249,8 @@ void LoadedProgram::addRegions(const Launch &launch, Grid &grid) {
     region.name = std::move(name);
     region.isWritable = isWritable;
     if (!isInitialized && grid.checksUninitialized)
-      region.written = std::make_shared<std::vector<std::atomic<uint64_t>>>(
-          bytes / 64 + 1);
+      region.written =
+          std::make_shared<std::vector<std::atomic<uint64_t>>>(bytes / 64 + 1);
     grid.regions.push_back(std::move(region));
     return grid.regions.back();
   };
@@ -392,15 +392,15 @@ Outcome LoadedProgram::run(const Launch &launch) {
   addRegions(launch, grid);
   if (grid.checksRaces)
     grid.syncPoints = std::make_unique<SyncTable>();
-  unsigned workerCount = launch.workers ? launch.workers
-                                        : std::thread::hardware_concurrency();
+  unsigned workerCount =
+      launch.workers ? launch.workers : std::thread::hardware_concurrency();
   std::vector<Worker> workers;
   runGrid(grid, std::max(workerCount, 1u), workers);
   outcome.diagnostics = std::move(grid.diagnostics);
   outcome.counters = collectCounters(*grid.kernel, workers);
-  outcome.seconds = std::chrono::duration<double>(
-                        std::chrono::steady_clock::now() - start)
-                        .count();
+  outcome.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   return outcome;
 }
 

@@ -23,8 +23,8 @@ ClusterClocks::ClusterClocks(Cluster &cluster, const Kernel &kernel)
   bool isPlain = !features.asyncCopies && !features.bulkCopies &&
                  !features.wgmma && !features.mbarriers;
   kinds = isPlain ? 1 : kindsPerThread;
-  threadCount = uint32_t(cluster.blocks.size()) *
-                cluster.grid->warpsPerBlock * lanesPerWarp;
+  threadCount = uint32_t(cluster.blocks.size()) * cluster.grid->warpsPerBlock *
+                lanesPerWarp;
   threads.resize(threadCount);
   auto empty = std::make_shared<const Clock>();
   for (Thread &thread : threads)
@@ -73,8 +73,7 @@ bool ClusterClocks::isForeignBefore(const Warp &warp, unsigned lane,
   if (!thread.foreign)
     return false;
   auto found = thread.foreign->find(number);
-  return found != thread.foreign->end() &&
-         component < found->second->size() &&
+  return found != thread.foreign->end() && component < found->second->size() &&
          (*found->second)[component] >= clock;
 }
 
@@ -146,8 +145,8 @@ void ClusterClocks::synchronize(const std::vector<Party> &parties) {
 
 void ClusterClocks::release(const Warp &warp, unsigned lane, SyncPoint &point) {
   uint32_t self = threadNumber(warp, lane);
-  auto result = std::make_shared<Clock>(
-      *joined(threads[self].base, point.clock));
+  auto result =
+      std::make_shared<Clock>(*joined(threads[self].base, point.clock));
   addOwn(*result, self, clocks[warpNumber(warp)]);
   ++clocks[warpNumber(warp)];
   point.clock = result;
@@ -237,7 +236,7 @@ std::string ClusterClocks::describe(uint32_t component) const {
   if (cluster.blocks.size() > 1)
     thread += " of block " + triple(cluster.blocks[number / perBlock].index);
   static constexpr const char *agents[] = {
-      "", "", "cp.async of ", "a bulk copy of ", "a bulk copy of ",
+      "",         "", "cp.async of ", "a bulk copy of ", "a bulk copy of ",
       "wgmma of "};
   return agents[component / threadCount] + thread;
 }
@@ -300,8 +299,8 @@ void deplo::emulator::releaseAt(Warp &warp, unsigned lane, Space space,
       own.clock = found->second;
   }
   publish(own);
-  auto all = std::make_shared<Foreign>(point.foreign ? *point.foreign
-                                                     : Foreign());
+  auto all =
+      std::make_shared<Foreign>(point.foreign ? *point.foreign : Foreign());
   if (own.foreign)
     for (const auto &[other, clock] : *own.foreign)
       if (other != number) {
@@ -371,8 +370,8 @@ void reportRace(const Event &event, uint32_t cluster, uint32_t component,
 ShadowCell::Reader readerOf(const Event &event) {
   ShadowCell::Reader reader;
   reader.isAgent = event.actor.agent != Agent::Thread;
-  reader.first = reader.isAgent ? event.component
-                                : event.component & ~(lanesPerWarp - 1);
+  reader.first =
+      reader.isAgent ? event.component : event.component & ~(lanesPerWarp - 1);
   reader.mask = reader.isAgent ? 1 : 1u << (event.component % lanesPerWarp);
   reader.clock = event.now;
   reader.origin = event.inst.origin;
@@ -556,8 +555,7 @@ void SharedShadow::note(Warp &warp, const Inst &inst, unsigned lane,
 }
 
 GlobalShadow::GlobalShadow(uint64_t bytes, uint32_t granule)
-    : granule(granule),
-      pages(bytes / granule / cellsPerPage + 1) {}
+    : granule(granule), pages(bytes / granule / cellsPerPage + 1) {}
 
 GlobalShadow::Page &GlobalShadow::page(uint64_t number) {
   std::atomic<Page *> &slot = pages[number];
@@ -579,8 +577,8 @@ void GlobalShadow::note(Warp &warp, const Inst &inst, unsigned lane,
        ++i) {
     Page &cells = page(i / cellsPerPage);
     std::lock_guard<std::mutex> lock(cells.mutex);
-    notePart(event, cells.cells[i % cellsPerPage], i * granule, granule,
-             offset, bytes, memory, access);
+    notePart(event, cells.cells[i % cellsPerPage], i * granule, granule, offset,
+             bytes, memory, access);
   }
 }
 

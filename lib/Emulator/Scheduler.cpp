@@ -38,8 +38,7 @@ Extent unflatten(uint64_t number, const Extent &extent) {
 uint64_t ambientValue(const Grid &grid, const Block &block, const Warp &warp,
                       const Ambient &ambient, unsigned lane) {
   using Kind = Ambient::Kind;
-  Extent thread =
-      threadIndex(grid.block, warp.index * lanesPerWarp + lane);
+  Extent thread = threadIndex(grid.block, warp.index * lanesPerWarp + lane);
   const Extent &cluster = grid.cluster;
   auto axis = [&](Kind first) {
     return unsigned(ambient.kind) - unsigned(first);
@@ -175,16 +174,16 @@ std::unique_ptr<Cluster> setUpCluster(Grid &grid, Worker &worker,
     Extent inside = unflatten(rank, size);
     for (unsigned i = 0; i < 3; ++i)
       block.index[i] = at[i] * size[i] + inside[i];
-    block.number = block.index[0] +
-                   uint64_t(grid.grid[0]) *
-                       (block.index[1] +
-                        uint64_t(grid.grid[1]) * block.index[2]);
+    block.number =
+        block.index[0] +
+        uint64_t(grid.grid[0]) *
+            (block.index[1] + uint64_t(grid.grid[1]) * block.index[2]);
     block.shared.resize(grid.sharedBytes);
     block.sharedWritten.assign(grid.sharedBytes / 64 + 2, 0);
     block.liveThreads = grid.threadsPerBlock;
     if (grid.checksRaces && grid.sharedBytes)
-      block.shadow = std::make_unique<SharedShadow>(
-          grid.sharedBytes, grid.kernel->sharedGranule);
+      block.shadow = std::make_unique<SharedShadow>(grid.sharedBytes,
+                                                    grid.kernel->sharedGranule);
   }
   for (Block &block : cluster->blocks)
     for (uint32_t i = 0; i < grid.warpsPerBlock; ++i)
@@ -229,10 +228,9 @@ void reportDeadlock(Cluster &cluster) {
              (block.warps[last + 1].live ? whereIs(block.warps[last + 1])
                                          : nullptr) == inst)
         ++last;
-      std::string warps =
-          i == last ? "warp " + std::to_string(i)
-                    : "warps " + std::to_string(i) + " to " +
-                          std::to_string(last);
+      std::string warps = i == last ? "warp " + std::to_string(i)
+                                    : "warps " + std::to_string(i) + " to " +
+                                          std::to_string(last);
       if (inst) {
         const Origin &origin = grid.kernel->origins[inst->origin];
         where += (where.empty() ? "" : "; ") + warps + inBlock +

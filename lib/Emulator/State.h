@@ -144,7 +144,8 @@ struct Warp {
   void finish(int32_t split);
 
   //===--- Faults ---------------------------------------------------------===//
-  void fail(Fault fault, const Inst &inst, int lane, const std::string &message);
+  void fail(Fault fault, const Inst &inst, int lane,
+            const std::string &message);
   void failAt(Fault fault, const Inst &inst, int lane, uint64_t address,
               const std::string &message);
   /// Reports, and goes on.

@@ -41,8 +41,8 @@ static Status check(const TensorMap &map) {
                    std::to_string(map.box[i]));
     if (map.elementStrides[i] == 0 || map.elementStrides[i] > 8)
       return wrong("the element stride" + of + " must be from 1 to 8");
-    if (i > 0 && (map.strides[i - 1] % 16 ||
-                  map.strides[i - 1] >= (uint64_t(1) << 40)))
+    if (i > 0 &&
+        (map.strides[i - 1] % 16 || map.strides[i - 1] >= (uint64_t(1) << 40)))
       return wrong("the stride" + of +
                    " must be a multiple of 16 bytes below 2^40, got " +
                    std::to_string(map.strides[i - 1]));
@@ -60,9 +60,8 @@ static Status check(const TensorMap &map) {
   return Status::success();
 }
 
-Status
-deplo::emulator::encodeTensorMap(const TensorMap &map,
-                                 uint8_t (&bytes)[tensorMapBytes]) {
+Status deplo::emulator::encodeTensorMap(const TensorMap &map,
+                                        uint8_t (&bytes)[tensorMapBytes]) {
   Status status = check(map);
   if (!status.ok())
     return status;

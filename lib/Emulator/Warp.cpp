@@ -171,8 +171,7 @@ void Warp::endLanes(uint32_t lanes) {
 //===----------------------------------------------------------------------===//
 
 void Warp::report(Fault fault, const Inst &inst, int lane,
-                  std::optional<uint64_t> address,
-                  const std::string &message) {
+                  std::optional<uint64_t> address, const std::string &message) {
   Diagnostic diagnostic;
   const Origin &origin = grid->kernel->origins[inst.origin];
   diagnostic.fault = fault;

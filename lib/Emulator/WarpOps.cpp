@@ -26,8 +26,7 @@ void byMembers(Warp &warp, const Inst &inst, uint32_t mask) {
       group |= uint32_t(masks[lane] == members) << lane;
     });
     if (uint32_t stranger = group & ~members)
-      return warp.fail(Fault::BarrierDivergence, inst,
-                       int(firstLane(stranger)),
+      return warp.fail(Fault::BarrierDivergence, inst, int(firstLane(stranger)),
                        "the thread is not in its own member mask " +
                            hex(members));
     if (uint32_t missing = members & warp.live & ~group)
@@ -148,8 +147,8 @@ void match(Warp &warp, const Inst &inst, uint32_t mask) {
   forLanes(mask, [&](unsigned lane) {
     uint64_t value = readLane(warp, inst.source(0), lane);
     forLanes(mask, [&](unsigned other) {
-      equal[lane] |=
-          uint32_t(readLane(warp, inst.source(0), other) == value) << other;
+      equal[lane] |= uint32_t(readLane(warp, inst.source(0), other) == value)
+                     << other;
     });
     if (equal[lane] != mask)
       all = 0;

@@ -127,10 +127,9 @@ bool readShared(Warp &warp, const Inst &inst, uint64_t bits, unsigned first,
   const unsigned perUnit = 16 / bytes;
   for (unsigned outer = 0; outer < outers; outer += isOuterMajor ? perUnit : 1)
     for (unsigned k = 0; k < depth; k += isOuterMajor ? 1 : perUnit) {
-      uint64_t at =
-          descriptor.address(first + outer, k, bytes, isOuterMajor);
-      const uint8_t *memory = accessMemory(warp, inst, 0, Space::Shared,
-                                           base | at, 16, access, 16);
+      uint64_t at = descriptor.address(first + outer, k, bytes, isOuterMajor);
+      const uint8_t *memory =
+          accessMemory(warp, inst, 0, Space::Shared, base | at, 16, access, 16);
       if (!memory)
         return false;
       for (unsigned i = 0; i < perUnit; ++i) {
@@ -167,8 +166,7 @@ bool gather(Warp &warp, const Inst &inst, const Shape &shape, Set &&set) {
       for (unsigned lane = 0; lane < lanesPerWarp; ++lane) {
         uint32_t word = warp.row<uint32_t>(inst.source(next))[lane];
         for (unsigned i = 0; i < e; ++i)
-          set(true, lane / 4 + 8 * (r & 1),
-              (r >> 1) * 4 * e + lane % 4 * e + i,
+          set(true, lane / 4 + 8 * (r & 1), (r >> 1) * 4 * e + lane % 4 * e + i,
               (word >> (8 * bytes * i)) & keep);
       }
   }
@@ -246,8 +244,8 @@ bool multiplyFloats(Warp &warp, const Inst &inst, const Shape &shape,
     if (!isHalf)
       word = asBits(sum);
     else
-      word = (word & (half ? 0xffff : 0xffff0000)) |
-             uint32_t(floatToHalf(sum)) << (16 * half);
+      word = (word & (half ? 0xffff : 0xffff0000)) | uint32_t(floatToHalf(sum))
+                                                         << (16 * half);
   });
   return true;
 }
@@ -352,8 +350,8 @@ Handler selectMultiply(Form &form, Inst &inst) {
     rest.push_back(value.value_or(0));
   }
   bool isHalf = bytesOf(shape.a) == 2, isFloating = shape.d != Type::S32;
-  size_t wanted = (isFloating ? 2 : 0) +
-                  (isHalf ? (shape.isAShared ? 2 : 1) : 0);
+  size_t wanted =
+      (isFloating ? 2 : 0) + (isHalf ? (shape.isAShared ? 2 : 1) : 0);
   if (rest.size() != wanted) {
     form.decoder.fail(form.ast.location,
                       "expected " + std::to_string(wanted) +
@@ -412,8 +410,7 @@ void waitGroup(Warp &warp, const Inst &inst, uint32_t mask) {
       return;
     }
   warp.wgmmaGroupsDone = std::max(warp.wgmmaGroupsDone, done);
-  for (auto it = warp.wgmmaRegisters.begin();
-       it != warp.wgmmaRegisters.end();)
+  for (auto it = warp.wgmmaRegisters.begin(); it != warp.wgmmaRegisters.end();)
     it = it->second <= done ? warp.wgmmaRegisters.erase(it) : std::next(it);
   if (warp.wgmmaRegisters.empty())
     warp.isWgmmaFenced = false;
@@ -456,8 +453,8 @@ const Definition table[] = {
      selectMultiply},
     {"wgmma", "mma_async sync aligned m64* f32 tf32 tf32", "...4",
      selectMultiply},
-    {"wgmma", "mma_async sync aligned m64* f16|f32 e4m3|e5m2 e4m3|e5m2",
-     "...4", selectMultiply},
+    {"wgmma", "mma_async sync aligned m64* f16|f32 e4m3|e5m2 e4m3|e5m2", "...4",
+     selectMultiply},
     {"wgmma", "mma_async sync aligned m64* satfinite? s32 s8|u8 s8|u8", "...4",
      selectMultiply},
 };

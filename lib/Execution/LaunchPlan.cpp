@@ -4,6 +4,7 @@
 #include "deplo/Execution/LaunchPlan.h"
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -33,12 +34,18 @@ std::vector<std::string> LaunchPlan::getKernels() const {
   return kernels;
 }
 
-void LaunchPlan::write(runtime::Manifest &manifest,
-                       ArrayRef<std::string> kernels) const {
+void LaunchPlan::writeBuffers(runtime::Manifest &manifest) const {
   manifest.inputs = inputs;
   manifest.outputs = outputs;
+  manifest.sizes = sizes;
+  manifest.scratch = scratch;
   manifest.temps = temps;
   manifest.arenaBytes = arenaBytes;
+}
+
+void LaunchPlan::write(runtime::Manifest &manifest,
+                       ArrayRef<std::string> kernels) const {
+  writeBuffers(manifest);
   manifest.launches.clear();
   for (const Launch &launch : launches)
     manifest.launches.push_back(
@@ -140,6 +147,7 @@ private:
   LogicalResult addArguments();
   LogicalResult addLaunch(loop::LaunchOp launch);
   LogicalResult addTemps();
+  void makeTempsOutputs();
   FailureOr<TensorInfo> describe(unsigned number, StringRef fallback);
   FailureOr<Value> getBuffer(loop::LaunchOp launch, Value operand);
 
@@ -264,8 +272,33 @@ LogicalResult PlanExtractor::addLaunch(loop::LaunchOp launch) {
       temps[argument.index].life.last = number;
     planned.args.push_back(argument);
   }
+  for (uint32_t size = 0; size < plan.sizes.size(); ++size)
+    planned.args.push_back({LaunchArgument::Kind::Size, size});
   plan.launches.push_back(std::move(planned));
   return success();
+}
+
+/// How much memory temporaries take depends on sizes: the caller, who knows
+/// them, provides it.
+void PlanExtractor::makeTempsOutputs() {
+  uint32_t first = plan.outputs.size();
+  for (Temp &temp : temps) {
+    MemRefType type = temp.alloc.getType();
+    TensorInfo tensor;
+    tensor.dtype = getDtype(type.getElementType()).str();
+    tensor.shape.assign(type.getShape().begin(), type.getShape().end());
+    SmallVector<int64_t> strides = computeSuffixProduct(type.getShape());
+    tensor.strides.assign(strides.begin(), strides.end());
+    tensor.alignment = std::max(alignment, *runtime::dtypeBytes(tensor.dtype));
+    plan.outputs.push_back(std::move(tensor));
+  }
+  for (LaunchPlan::Launch &launch : plan.launches)
+    for (LaunchArgument &argument : launch.args)
+      if (argument.kind == LaunchArgument::Kind::Temp)
+        argument = {LaunchArgument::Kind::Output, first + argument.index};
+  plan.scratch = temps.size();
+  plan.temps.clear();
+  plan.arenaBytes = 0;
 }
 
 LogicalResult PlanExtractor::addTemps() {
@@ -294,6 +327,9 @@ FailureOr<LaunchPlan> PlanExtractor::extract() {
     return function.emitOpError(
         "is no launch plan: expected one block and results as arguments marked "
         "loop.result");
+  SymbolicSizes sizes = SymbolicSizes::get(function);
+  for (const SymbolicSize &size : sizes.getSizes())
+    plan.sizes.push_back({size.name, size.generic, size.min, size.max});
   if (failed(addArguments()))
     return failure();
   for (Operation &op : function.getBody().front()) {
@@ -309,6 +345,8 @@ FailureOr<LaunchPlan> PlanExtractor::extract() {
   }
   if (failed(addTemps()))
     return failure();
+  if (!sizes.empty())
+    makeTempsOutputs();
   return std::move(plan);
 }
 

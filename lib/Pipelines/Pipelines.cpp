@@ -63,6 +63,7 @@ void buildLoopPipeline(OpPassManager &manager,
   tile::SplitReducePassOptions split;
   split.alignment = options.alignment;
   manager.addPass(tile::createSplitReducePass(split));
+  manager.addPass(loop::createVerifySizesPass());
 }
 
 void buildTilePipeline(OpPassManager &manager,
@@ -108,6 +109,7 @@ void buildKernelPipeline(OpPassManager &manager,
 void buildLLVMPipeline(OpPassManager &manager,
                        const CompilePipelineOptions &options) {
   OpPassManager &device = manager.nest<gpu::GPUModuleOp>();
+  device.addPass(createExpandMathPass());
   device.addPass(createSCFToControlFlowPass());
   device.addPass(createConvertVectorToLLVMPass());
   device.addPass(createConvertGpuOpsToNVVMOps());

@@ -132,8 +132,8 @@ public:
   Status load(const Package &package, const DeviceInfo &device, int major,
               int minor);
 
-  Status launch(size_t index, void *const *args, size_t count,
-                Stream stream) override {
+  Status launch(size_t index, void *const *args, size_t count, Stream stream,
+                uint32_t blocks) override {
     void *parameters[maxKernelArguments];
     for (size_t i = 0; i < count; ++i)
       parameters[i] = const_cast<void **>(&args[i]);
@@ -142,7 +142,8 @@ public:
       return current.status();
     const Kernel &kernel = kernels[index];
     CUresult result = driver.launchKernel(
-        kernel.function, kernel.grid[0], kernel.grid[1], kernel.grid[2],
+        kernel.function, blocks != 0 ? blocks : kernel.grid[0], kernel.grid[1],
+        kernel.grid[2],
         kernel.block[0], kernel.block[1], kernel.block[2], kernel.sharedBytes,
         stream, parameters, nullptr);
     if (result == success)

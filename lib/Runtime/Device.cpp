@@ -24,8 +24,8 @@ KernelAttributes LoadedKernels::attributes(size_t) const { return {}; }
 
 Status LoadedKernels::launchWithin(size_t kernel, void *const *args,
                                    const ArgumentExtent *, size_t count,
-                                   Stream stream) {
-  return launch(kernel, args, count, stream);
+                                   Stream stream, uint32_t blocks) {
+  return launch(kernel, args, count, stream, blocks);
 }
 
 std::string LoadedKernels::counters() const { return {}; }

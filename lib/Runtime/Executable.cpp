@@ -26,6 +26,17 @@ Result<std::unique_ptr<Executable>> Executable::load(std::string_view bytes,
       new Executable(device, std::move(manifest), std::move(*kernels)));
 }
 
+bool Executable::mayBeEmpty(const TensorInfo &tensor) const {
+  std::vector<int64_t> least;
+  for (const SizeInfo &size : header.sizes)
+    least.push_back(size.min);
+  return std::any_of(tensor.shape.begin(), tensor.shape.end(),
+                     [&](int64_t extent) {
+                       return evaluateNumber(extent, header.sizes,
+                                             least.data()) == 0;
+                     });
+}
+
 Executable::Executable(Device &device, Manifest manifest,
                        std::unique_ptr<LoadedKernels> loadedKernels)
     : target(device), header(std::move(manifest)),
@@ -33,10 +44,11 @@ Executable::Executable(Device &device, Manifest manifest,
   for (const auto *tensors : {&header.inputs, &header.outputs})
     for (const TensorInfo &tensor : *tensors)
       bufferChecks.push_back(
-          {uintptr_t(tensor.alignment) - 1, tensorBytes(tensor) == 0});
+          {uintptr_t(tensor.alignment) - 1, mayBeEmpty(tensor)});
 
-  const size_t firstSlotOf[] = {0, header.inputs.size(), bufferCount()};
-  std::vector<bool> isWritten(bufferCount() + header.temps.size(), false);
+  const size_t firstSlotOf[] = {0, header.inputs.size(), bufferCount(),
+                                bufferCount() + header.temps.size()};
+  std::vector<bool> isWritten(firstSlotOf[3] + header.sizes.size(), false);
   for (const LaunchInfo &launch : header.launches) {
     launches.push_back({launch.kernel, slots.size(), launch.args.size()});
     for (const LaunchArgument &arg : launch.args) {
@@ -60,6 +72,10 @@ Executable::~Executable() {
 ArgumentExtent Executable::extentOf(const LaunchArgument &arg,
                                     bool isWritten) const {
   ArgumentExtent extent;
+  if (arg.kind == LaunchArgument::Kind::Size) {
+    extent.isMemory = false;
+    return extent;
+  }
   if (arg.kind == LaunchArgument::Kind::Temp) {
     extent.name = "a temporary";
     extent.bytes = header.temps[arg.index].bytes;
@@ -78,23 +94,84 @@ ArgumentExtent Executable::extentOf(const LaunchArgument &arg,
   return extent;
 }
 
+uint64_t Executable::bytesOf(const TensorInfo &tensor,
+                             const int64_t *sizes) const {
+  TensorInfo sized = tensor;
+  for (int64_t &extent : sized.shape)
+    extent = evaluateNumber(extent, header.sizes, sizes);
+  for (int64_t &stride : sized.strides)
+    stride = evaluateNumber(stride, header.sizes, sizes);
+  return uint64_t(tensorBytes(sized).value_or(0));
+}
+
+std::vector<ArgumentExtent>
+Executable::extentsOf(const Launch &launch, const int64_t *sizes) const {
+  std::vector<ArgumentExtent> result;
+  for (size_t i = launch.firstSlot; i < launch.firstSlot + launch.slotCount;
+       ++i) {
+    result.push_back(extents[i]);
+    if (slots[i] < bufferCount())
+      result.back().bytes = bytesOf(buffer(slots[i]), sizes);
+  }
+  return result;
+}
+
 const TensorInfo &Executable::buffer(size_t index) const {
   return index < header.inputs.size()
              ? header.inputs[index]
              : header.outputs[index - header.inputs.size()];
 }
 
-Status Executable::run(void *const *buffers, size_t count, Stream stream) {
-  Status status = checkBuffers(buffers, count);
+Status Executable::run(void *const *buffers, size_t count,
+                       const int64_t *sizes, size_t sizeCount, Stream stream) {
+  Status status = checkSizes(sizes, sizeCount);
+  if (status.ok())
+    status = checkBuffers(buffers, count);
   if (!status.ok())
     return status;
   if (!arenas)
-    return launchAll(buffers, nullptr, stream);
+    return launchAll(buffers, nullptr, sizes, stream);
   Result<Arena *> arena = arenas->arenaFor(stream);
   if (!arena.ok())
     return arena.status();
   std::lock_guard<std::mutex> lock((*arena)->enqueuing);
-  return launchAll(buffers, (*arena)->temps.data(), stream);
+  return launchAll(buffers, (*arena)->temps.data(), sizes, stream);
+}
+
+Status Executable::checkSizes(const int64_t *sizes, size_t count) const {
+  if (count != header.sizes.size())
+    return Status::failure("'" + header.name + "' takes " +
+                           std::to_string(header.sizes.size()) +
+                           " sizes, got " + std::to_string(count));
+  for (size_t i = 0; i < count; ++i) {
+    const SizeInfo &size = header.sizes[i];
+    if (sizes[i] < size.min || sizes[i] > size.max)
+      return Status::failure(
+          "size '" + size.name + "' is " + std::to_string(sizes[i]) +
+          ", but '" + header.name + "' is compiled for " +
+          std::to_string(size.min) + " to " + std::to_string(size.max) +
+          "; compile it for a range that holds it");
+  }
+  return Status::success();
+}
+
+Result<uint32_t> Executable::getBlocks(const KernelInfo &kernel,
+                                       const int64_t *sizes) const {
+  constexpr int64_t maxBlocks = 0x7fffffff;
+  int64_t blocks = 1;
+  for (const GridAxis &axis : kernel.axes) {
+    int64_t extent = evaluateNumber(axis.extent, header.sizes, sizes);
+    int64_t count = extent / axis.step + (extent % axis.step != 0);
+    if (count == 0)
+      return uint32_t(0);
+    if (count > maxBlocks / blocks)
+      return Status::failure("kernel '" + kernel.name +
+                             "' would need more than " +
+                             std::to_string(maxBlocks) +
+                             " blocks for these sizes; split the input");
+    blocks *= count;
+  }
+  return uint32_t(blocks);
 }
 
 Status Executable::checkBuffers(void *const *buffers, size_t count) const {
@@ -126,17 +203,40 @@ Status Executable::checkBuffers(void *const *buffers, size_t count) const {
 }
 
 Status Executable::launchAll(void *const *buffers, void *const *temps,
-                             Stream stream) {
+                             const int64_t *sizes, Stream stream) {
   void *args[maxKernelArguments];
   const size_t firstTemp = bufferCount();
+  const size_t firstSize = firstTemp + header.temps.size();
+  // A size goes where a pointer would.
+  auto getArgument = [&](size_t slot) -> void * {
+    if (slot < firstTemp)
+      return buffers[slot];
+    if (slot < firstSize)
+      return temps[slot - firstTemp];
+    return reinterpret_cast<void *>(intptr_t(sizes[slot - firstSize]));
+  };
   for (const Launch &launch : launches) {
     const uint32_t *slot = slots.data() + launch.firstSlot;
     for (size_t i = 0; i < launch.slotCount; ++i)
-      args[i] =
-          slot[i] < firstTemp ? buffers[slot[i]] : temps[slot[i] - firstTemp];
-    Status status = kernels->launchWithin(launch.kernel, args,
-                                          extents.data() + launch.firstSlot,
-                                          launch.slotCount, stream);
+      args[i] = getArgument(slot[i]);
+    const KernelInfo &kernel = header.kernels[launch.kernel];
+    uint32_t blocks = 0;
+    if (!kernel.axes.empty()) {
+      Result<uint32_t> needed = getBlocks(kernel, sizes);
+      if (!needed.ok())
+        return needed.status();
+      if (*needed == 0)
+        continue; // nothing to do
+      blocks = *needed;
+    }
+    std::vector<ArgumentExtent> own;
+    const ArgumentExtent *within = extents.data() + launch.firstSlot;
+    if (!header.sizes.empty() && kernels->looksAtExtents()) {
+      own = extentsOf(launch, sizes);
+      within = own.data();
+    }
+    Status status = kernels->launchWithin(launch.kernel, args, within,
+                                          launch.slotCount, stream, blocks);
     if (!status.ok())
       return status;
   }

@@ -159,6 +159,9 @@ static Status validateLaunch(const LaunchInfo &launch, const Manifest &manifest,
     case LaunchArgument::Kind::Temp:
       count = manifest.temps.size();
       break;
+    case LaunchArgument::Kind::Size:
+      count = manifest.sizes.size();
+      break;
     }
     if (arg.index >= count)
       return malformed(where + ".args[" + std::to_string(i) +
@@ -185,7 +188,23 @@ static Status validate(const Package &package) {
     if (!status.ok())
       return status;
   }
+  for (size_t i = 0; i < manifest.sizes.size(); ++i) {
+    const SizeInfo &size = manifest.sizes[i];
+    if (size.name.empty() || holdsZero(size.name))
+      return malformed(at("sizes", i) + ".name must be a name");
+    if (size.min < 0 || size.max < size.min || size.generic <= size.max ||
+        size.generic < 2)
+      return malformed(at("sizes", i) +
+                       " must have 0 <= min <= max < generic, and 2 <= generic");
+  }
+  if (manifest.scratch > manifest.outputs.size())
+    return malformed("scratch is more than there are outputs");
   for (size_t i = 0; i < manifest.kernels.size(); ++i) {
+    for (const GridAxis &axis : manifest.kernels[i].axes)
+      if (axis.extent < 0 || axis.step < 1)
+        return malformed(at("kernels", i) +
+                         ".axes must have extents of 0 or more and steps of 1 "
+                         "or more");
     Status status =
         validateKernel(manifest.kernels[i], package, at("kernels", i));
     if (!status.ok())
@@ -241,6 +260,11 @@ static Json kernelToJson(const KernelInfo &kernel) {
     return json;
   }
   json["grid"] = kernel.grid;
+  if (!kernel.axes.empty()) {
+    Json &axes = json["axes"] = Json::array();
+    for (const GridAxis &axis : kernel.axes)
+      axes.push_back({{"extent", axis.extent}, {"step", axis.step}});
+  }
   json["block"] = kernel.block;
   json["shared_bytes"] = kernel.sharedBytes;
   json["ptx"] = blobToJson(kernel.ptx);
@@ -248,7 +272,7 @@ static Json kernelToJson(const KernelInfo &kernel) {
   return json;
 }
 
-constexpr const char *argumentKeys[] = {"input", "output", "temp"};
+constexpr const char *argumentKeys[] = {"input", "output", "temp", "size"};
 
 static Json launchToJson(const LaunchInfo &launch) {
   Json json;
@@ -267,7 +291,7 @@ static Json manifestToJson(const Manifest &manifest) {
     launches.push_back(launchToJson(launch));
   for (const TempInfo &temp : manifest.temps)
     temps.push_back({{"offset", temp.offset}, {"bytes", temp.bytes}});
-  return {{"format", packageFormat},
+  Json json = {{"format", packageFormat},
           {"compiler", manifest.compiler},
           {"name", manifest.name},
           {"device", manifest.device},
@@ -278,6 +302,17 @@ static Json manifestToJson(const Manifest &manifest) {
           {"kernels", std::move(kernels)},
           {"launches", std::move(launches)},
           {"temps", std::move(temps)}};
+  // Where all sizes are fixed there is nothing to say.
+  if (!manifest.sizes.empty()) {
+    Json &sizes = json["sizes"] = Json::array();
+    for (const SizeInfo &size : manifest.sizes)
+      sizes.push_back({{"name", size.name},
+                       {"generic", size.generic},
+                       {"min", size.min},
+                       {"max", size.max}});
+    json["scratch"] = manifest.scratch;
+  }
+  return json;
 }
 
 /// Text that is not UTF-8 is replaced, never an error.
@@ -394,9 +429,17 @@ public:
       return result;
     result.grid = triple(member(value, "grid"), where + ".grid");
     result.block = triple(member(value, "block"), where + ".block");
+    if (const Json &axes = member(value, "axes"); !axes.is_null())
+      for (const Json &element : array(axes, where + ".axes"))
+        result.axes.push_back({size(element, "extent", where + ".axes"),
+                               size(element, "step", where + ".axes")});
     result.sharedBytes =
         index(member(value, "shared_bytes"), where + ".shared_bytes");
     return result;
+  }
+
+  int64_t size(const Json &value, const char *key, const std::string &where) {
+    return int64_t(unsignedInteger(member(value, key), where, INT64_MAX));
   }
 
   LaunchArgument argument(const Json &value, const std::string &where) {
@@ -409,7 +452,8 @@ public:
           result.index = index(object->begin()->second, where);
           return result;
         }
-    fail(where, "one of {\"input\": i}, {\"output\": i}, {\"temp\": i}");
+    fail(where, "one of {\"input\": i}, {\"output\": i}, {\"temp\": i}, "
+                "{\"size\": i}");
     return result;
   }
 
@@ -433,6 +477,16 @@ public:
         unsignedInteger(member(json, "arena_bytes"), "arena_bytes");
     result.inputs = tensors(member(json, "inputs"), "inputs");
     result.outputs = tensors(member(json, "outputs"), "outputs");
+    if (const Json &sizes = member(json, "sizes"); !sizes.is_null())
+      for (const Json &element : array(sizes, "sizes")) {
+        std::string where = at("sizes", result.sizes.size());
+        result.sizes.push_back(
+            {string(member(element, "name"), where + ".name"),
+             size(element, "generic", where), size(element, "min", where),
+             size(element, "max", where)});
+      }
+    if (const Json &scratch = member(json, "scratch"); !scratch.is_null())
+      result.scratch = index(scratch, "scratch");
     for (const Json &element : array(member(json, "kernels"), "kernels"))
       result.kernels.push_back(
           kernel(element, at("kernels", result.kernels.size())));
@@ -490,6 +544,17 @@ std::optional<int64_t> deplo::runtime::dtypeBytes(std::string_view dtype) {
     if (entry.name == dtype)
       return entry.bytes;
   return std::nullopt;
+}
+
+int64_t deplo::runtime::evaluateNumber(int64_t number,
+                                       const std::vector<SizeInfo> &sizes,
+                                       const int64_t *values) {
+  int64_t product = 1;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    for (; number != 0 && number % sizes[i].generic == 0;
+         number /= sizes[i].generic)
+      product *= values[i];
+  return number * product;
 }
 
 std::optional<int64_t> deplo::runtime::tensorBytes(const TensorInfo &tensor) {

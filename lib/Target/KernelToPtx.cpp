@@ -31,6 +31,8 @@ gpu::KernelTableAttr createKernelTable(gpu::GPUModuleOp module) {
     NamedAttrList metadata;
     if (auto launch = function->getAttrOfType<tile::LaunchAttr>("tile.launch"))
       metadata.set("launch", launch);
+    if (auto grid = function->getAttrOfType<DenseI64ArrayAttr>("tile.grid"))
+      metadata.set("grid", grid);
     kernels.push_back(gpu::KernelMetadataAttr::get(
         function.getSymNameAttr(), function.getFunctionType(),
         /*argAttrs=*/nullptr, metadata.getDictionary(context)));

@@ -7,21 +7,16 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/Bitcode/BitcodeReader.h"
-#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
-#include "llvm/Transforms/IPO/Internalize.h"
 
 using namespace mlir;
 
@@ -107,56 +102,6 @@ createTargetMachine(gpu::GPUModuleOp module) {
       llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// Square roots are LLVM's own, which are correctly rounded (sqrt.rn): that of
-/// libdevice is approximate unless its front end asks for precision.
-static void useRoundedSquareRoots(llvm::Module &module) {
-  llvm::Function *approximate = module.getFunction("__nv_sqrtf");
-  if (!approximate)
-    return;
-  llvm::Function *rounded = llvm::Intrinsic::getOrInsertDeclaration(
-      &module, llvm::Intrinsic::sqrt, {approximate->getReturnType()});
-  approximate->replaceAllUsesWith(rounded);
-  approximate->eraseFromParent();
-}
-
-/// Links the functions of libdevice that `module` calls.
-static LogicalResult linkLibdevice(gpu::GPUModuleOp op, llvm::Module &module) {
-  const llvm::Function *unresolved = nullptr;
-  for (const llvm::Function &function : module)
-    if (function.isDeclaration() && function.getName().starts_with("__nv_"))
-      unresolved = &function;
-  if (!unresolved)
-    return success();
-  std::optional<std::string> path = findLibdevice();
-  if (!path)
-    return op.emitError() << "kernel calls " << unresolved->getName()
-                          << " of CUDA's libdevice, which was not found; "
-                             "install the CUDA toolkit or set CUDA_HOME";
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
-      llvm::MemoryBuffer::getFile(*path);
-  if (!buffer)
-    return op.emitError() << "cannot read " << *path << ": "
-                          << buffer.getError().message();
-  llvm::Expected<std::unique_ptr<llvm::Module>> library =
-      llvm::getOwningLazyBitcodeModule(std::move(*buffer), module.getContext());
-  if (!library)
-    return op.emitError() << "cannot read " << *path << ": "
-                          << llvm::toString(library.takeError());
-  // Its triple is generic; the kernels' stands.
-  (*library)->setTargetTriple(module.getTargetTriple());
-  (*library)->setDataLayout(module.getDataLayout());
-  bool failedToLink = llvm::Linker::linkModules(
-      module, std::move(*library), llvm::Linker::LinkOnlyNeeded,
-      [](llvm::Module &linked, const llvm::StringSet<> &names) {
-        llvm::internalizeModule(linked, [&](const llvm::GlobalValue &value) {
-          return !names.contains(value.getName());
-        });
-      });
-  if (failedToLink)
-    return op.emitError() << "cannot link " << *path;
-  return success();
-}
-
 std::unique_ptr<llvm::Module> translateToLLVMIR(gpu::GPUModuleOp op,
                                                 llvm::TargetMachine &machine,
                                                 llvm::LLVMContext &context) {
@@ -168,9 +113,6 @@ std::unique_ptr<llvm::Module> translateToLLVMIR(gpu::GPUModuleOp op,
   }
   module->setTargetTriple(machine.getTargetTriple());
   module->setDataLayout(machine.createDataLayout());
-  useRoundedSquareRoots(*module);
-  if (failed(linkLibdevice(op, *module)))
-    return nullptr;
   optimize(*module, machine);
   return module;
 }

@@ -57,11 +57,13 @@ def compile(
     name: str = "main",
     input_names: Sequence[str] | None = None,
     modules: dict[str, nn.Module] | None = None,
+    dynamic_shapes: Sequence[Any] | dict[str, Any] | None = None,
+    seed: int = 0,
 ) -> "CompiledFunction":
     """Compiles a function or module for the shapes, strides and dtypes of example inputs.
 
     Args:
-        example_inputs: tensors (f32, f16, bf16); their values don't matter.
+        example_inputs: tensors (f32, f16, bf16, i64, i32, i8, u8, bool); their values don't matter.
         target: GPU to compile for, as "sm_90a"; default, the one present.
         device: "cuda", "cuda:<n>", "host", or "emu", which runs and checks the
             GPU's kernels on the CPU; default, where the inputs are.
@@ -70,6 +72,9 @@ def compile(
         ptxas: assemble for the target; False leaves it to the driver.
         name: of the package.
         input_names, modules: see `import_program`.
+        dynamic_shapes: sizes that calls may change: for each input, or by name,
+            what `torch.export` takes, as {"x": {0: torch.export.Dim("rows", max=4096)}}.
+        seed: of dropout and torch.rand, which give the same numbers in each call.
 
     Returns:
         A callable on tensors like the examples. Its results carry no gradient.
@@ -82,7 +87,14 @@ def compile(
     device = device or default_device(example_inputs)
     if device.partition(":")[0] not in ("cuda", "host", "emu"):
         raise Error(f"there is no device '{device}'; use 'cuda', 'cuda:<n>', 'host' or 'emu'")
-    program = import_program(function, example_inputs, names=input_names, modules=modules)
+    program = import_program(
+        function,
+        example_inputs,
+        names=input_names,
+        modules=modules,
+        dynamic_shapes=dynamic_shapes,
+        seed=seed,
+    )
     options = Options(
         device=device.partition(":")[0],
         target=target or (default_target() if device != "host" else compilation.DEFAULT_TARGET),

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The PTX emulator on any compiler's PTX: `deplo-c/Emulator.h` as Python.
 
-    emulation = Emulation(ptx)
-    outcome = emulation.run("add", grid=4, block=128, arguments=[x, y, ctypes.c_uint32(n)])
-    assert not outcome.findings
+emulation = Emulation(ptx)
+outcome = emulation.run("add", grid=4, block=128, arguments=[x, y, ctypes.c_uint32(n)])
+assert not outcome.findings
 """
 
 import ctypes

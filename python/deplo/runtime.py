@@ -28,6 +28,10 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "deploExecutableLoad": (ctypes.c_int, [_HANDLE, _TEXT, _SIZE, _OUT]),
     "deploExecutableDestroy": (None, [_HANDLE]),
     "deploExecutableRun": (ctypes.c_int, [_HANDLE, _OUT, _SIZE, _HANDLE]),
+    "deploExecutableRunSized": (
+        ctypes.c_int,
+        [_HANDLE, _OUT, _SIZE, ctypes.POINTER(ctypes.c_int64), _SIZE, _HANDLE],
+    ),
     "deploExecutableInfo": (_TEXT, [_HANDLE]),
     "deploExecutableCounters": (_TEXT, [_HANDLE]),
     "deploPackageInfo": (_TEXT, [_TEXT, _SIZE]),
@@ -138,6 +142,7 @@ class Executable:
         self._count = len(self.inputs) + len(self.outputs)
         self._array = ctypes.c_void_p * self._count
         self._run = self._library.deploExecutableRun
+        self._run_sized = self._library.deploExecutableRunSized
 
     def launcher(self) -> Callable[[tuple[int, ...], int], None]:
         """`run` for callers that know the number of pointers to be right."""
@@ -149,17 +154,28 @@ class Executable:
 
         return launch
 
-    def run(self, pointers: Sequence[int], stream: int = 0) -> None:
+    def run(self, pointers: Sequence[int], stream: int = 0, sizes: Sequence[int] = ()) -> None:
         """Enqueues one execution on addresses of all inputs, then all outputs.
 
+        Args:
+            sizes: one for each of the manifest's.
+
         Raises:
-            Error: their number or alignment is wrong, or the launch failed.
+            Error: their number or alignment is wrong, a size is out of its range, or
+                the launch failed.
         """
         if len(pointers) != self._count:
             raise Error(
                 f"the package takes {self._count} buffers ({len(self.inputs)} inputs, "
                 f"{len(self.outputs)} outputs), not {len(pointers)}"
             )
+        if sizes:
+            values = (ctypes.c_int64 * len(sizes))(*sizes)
+            if self._run_sized(
+                self._handle, self._array(*pointers), self._count, values, len(sizes), stream
+            ):
+                raise _last_error()
+            return
         if self._run(self._handle, self._array(*pointers), self._count, stream):
             raise _last_error()
 

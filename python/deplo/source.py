@@ -67,7 +67,8 @@ def load_source(code: str | None, path: str | None, inputs: str | None, seed: in
 
 
 def parse_inputs(text: str) -> "list[torch.Tensor]":
-    """Standard normal tensors from "f32[1,32,2048],bf16[8]".
+    """Random tensors from "f32[1,32,2048],i64[8]": standard normal floats, integers below
+    100, bools.
 
     Raises:
         Error: at the first part that can't be read.
@@ -86,7 +87,10 @@ def parse_inputs(text: str) -> "list[torch.Tensor]":
         if match[1] not in TORCH_DTYPES:
             raise Error(f"inputs of dtype {match[1]} are not supported; supported are {SUPPORTED}")
         shape = [int(size) for size in match[2].split(",") if size.strip()]
-        tensors.append(torch.randn(shape).to(TORCH_DTYPES[match[1]]))
+        dtype = TORCH_DTYPES[match[1]]
+        below = 2 if dtype == torch.bool else 100
+        values = torch.randn(shape) if dtype.is_floating_point else torch.randint(below, shape)
+        tensors.append(values.to(dtype))
         at = match.end()
     return tensors
 

@@ -12,6 +12,7 @@ program.check(results)                 # against float64, within proven bounds
 """
 
 import linecache
+import os
 import random
 import zlib
 from collections.abc import Callable, Sequence
@@ -20,8 +21,23 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 import tracking as t
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from tracking import Tracked, lipschitz, rounded
+
+# Over all tests of random programs; 20000 is a night's worth.
+TOTAL = int(os.environ.get("DEPLO_RANDOM_PROGRAMS", "1000"))
+
+
+def random_programs(share: float) -> settings:
+    """Settings of a test that takes `share` of the programs, the same ones in each run."""
+    return settings(
+        max_examples=max(1, round(share * TOTAL)),
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+
 
 SIZES = (1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 64, 97)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -42,6 +58,13 @@ UNARY: dict[str, tuple[str, Callable, float]] = {
     "gelu": ("F.gelu({})", t.cancelling(t.gelu, 1.13, 8), 1e4),
     "gelu_tanh": ("F.gelu({}, approximate='tanh')", t.cancelling(t.gelu_tanh, 1.13, 12), 1e3),
     "square": ("{0} * {0}", lambda x: t.mul(x, x), 50),
+    "atan": ("torch.atan({})", lipschitz(torch.atan, 1, 6), 1e4),
+    "asinh": ("torch.asinh({})", lipschitz(torch.asinh, 1, 8), 1e4),
+    "softplus": ("F.softplus({})", lipschitz(F.softplus, 1, 8), 80),
+    "elu": ("F.elu({})", lipschitz(F.elu, 1, 8), 80),
+    "leaky_relu": ("F.leaky_relu({}, 0.25)", lipschitz(t.leaky_relu, 1, 1), 1e4),
+    "where": ("torch.where({0} > 0, {0}, 0.0)", lipschitz(torch.relu, 1, 0), 1e4),
+    "hardtanh": ("F.hardtanh({})", lipschitz(F.hardtanh, 1, 0), 1e4),
     "clamp": ("torch.clamp({}, -1.0, 2.0)", lipschitz(lambda x: x.clamp(-1, 2), 1, 0), 1e4),
     "scale": ("{} * 0.75", lipschitz(lambda x: x * 0.75, 0.75, 1), 1e4),
     "shift": ("{} + 0.5", lipschitz(lambda x: x + 0.5, 1, 1), 1e4),

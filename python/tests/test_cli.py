@@ -163,7 +163,7 @@ def test_ir_file_goes_to_the_compiler_as_it_is(compiled, tmp_path):
         ("run",),
         ("bench",),
         ("compile", "-c", RMS, "--ir", "nonsense"),
-        ("compile", "-c", RMS, "--device", "emu"),
+        ("compile", "-c", RMS, "--device", "nonsense"),
         ("compile", "-c", RMS, "--bogus"),
         ("transmogrify",),
     ],

@@ -121,6 +121,13 @@ def test_bench(device):
     assert "| deplo" in output and "| PyTorch eager" in output
 
 
+def test_a_failed_compilation_prints_the_steps_before_it():
+    command = [sys.executable, "-m", "deplo", "compile", "-c", RMS, "--schedule", "warps=64", "-vv"]
+    failed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert failed.returncode != 0 and "64 warps are 2048 threads" in failed.stderr
+    assert ">>> g:decompose" in failed.stdout and ">>> l:graph_to_loop" in failed.stdout
+
+
 MIXED = "torch.exp(torch.randn(8, 8) @ torch.randn(8, 8)) + 1"
 
 

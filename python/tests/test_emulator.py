@@ -54,9 +54,7 @@ def test_scan(kernels):
 def test_gemm(kernels, m, n, k):
     a, b, c = randn(m, k), randn(k, n, seed=1), torch.empty(m, n)
     grid = (-(-n // 16), -(-m // 16))
-    run(
-        kernels, "gemm", grid, (16, 16), a, b, Uninitialized(c), c_int32(m), c_int32(n), c_int32(k)
-    )
+    run(kernels, "gemm", grid, (16, 16), a, b, Uninitialized(c), c_int32(m), c_int32(n), c_int32(k))
     torch.testing.assert_close(c, a @ b, rtol=1e-4, atol=1e-4)
 
 

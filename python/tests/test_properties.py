@@ -2,20 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random programs have the values of PyTorch in float64, within proven bounds."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from numeric import move
-from programs import programs
+from programs import programs, random_programs
 
 import deplo
 from deplo.compilation import Options, compile_ir
 from deplo.importer import import_program
 
-fixed = settings(
-    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
 
-
-@fixed
+@random_programs(0.6)
 @given(program=programs())
 def test_values(program, device):
     place = "cuda" if device == "cuda" else "cpu"
@@ -23,7 +19,7 @@ def test_values(program, device):
     program.check(deplo.compile(program.function, inputs, device=device)(*inputs))
 
 
-@settings(fixed, max_examples=15)
+@random_programs(0.1)
 @given(program=programs())
 def test_every_program_compiles_to_ptx(program, compiler):
     text = import_program(program.function, program.inputs).text
@@ -31,7 +27,7 @@ def test_every_program_compiles_to_ptx(program, compiler):
     assert ".target sm_80" in ptx
 
 
-@settings(fixed, max_examples=15)
+@random_programs(0.1)
 @given(program=programs())
 def test_printed_graph_reads_back(program, compiler):
     """The graph level's text, compiled again, is itself."""

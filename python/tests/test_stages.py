@@ -3,8 +3,8 @@
 """Random programs keep their values after every step from the graph to the loop level."""
 
 import torch
-from hypothesis import HealthCheck, given, settings
-from programs import programs
+from hypothesis import given
+from programs import programs, random_programs
 
 from deplo.compilation import Options, compile_ir
 from deplo.importer import import_program
@@ -32,15 +32,18 @@ def stages_of(text):
     return [(name, ir) for name, ir in steps if "@main" in ir] + [("the loop level", result.ir)]
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@random_programs(0.2)
 @given(program=programs())
 def test_values_after_every_step(program, compiler):
     imported = import_program(program.function, program.inputs)
+    inputs = [
+        b.fetch() if b.position is None else program.inputs[b.position] for b in imported.bindings
+    ]
     stages = stages_of(imported.text)
     assert {"g:decompose", "l:graph_to_loop"} <= {name for name, _ in stages}
-    program.check(execute(imported.text, program.inputs, imported.outputs))
+    program.check(execute(imported.text, inputs, imported.outputs))
     for name, ir in stages:
         try:
-            program.check(execute(ir, program.inputs, imported.outputs))
+            program.check(execute(ir, inputs, imported.outputs))
         except AssertionError as error:
             raise AssertionError(f"after {name}: {error}\n{ir}") from error

@@ -175,6 +175,10 @@ def log_softmax(x: Tracked, axis: int) -> Tracked:
     return Tracked(value, 2 * x.error.amax(axis, keepdim=True) + own + 0 * value)
 
 
+def leaky_relu(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x > 0, x, x * 0.25)
+
+
 def silu(x: torch.Tensor) -> torch.Tensor:
     return x * torch.sigmoid(x)
 

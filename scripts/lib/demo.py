@@ -90,6 +90,10 @@ def main() -> None:
     heading("On the best device present", "run", "-c", SNIPPET)
     print(run("run", "-c", SNIPPET), end="")
 
+    emulate = ["run", "-c", SNIPPET, "--device", "emu"]
+    heading("The same PTX without a GPU, checked on the emulator", *emulate)
+    print(run(*emulate), end="")
+
 
 if __name__ == "__main__":
     try:

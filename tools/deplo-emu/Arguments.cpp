@@ -27,12 +27,12 @@ struct ElementType {
 };
 
 constexpr ElementType elementTypes[] = {
-    {"u8", 1, Sort::Unsigned}, {"i8", 1, Sort::Signed},
+    {"u8", 1, Sort::Unsigned},  {"i8", 1, Sort::Signed},
     {"u16", 2, Sort::Unsigned}, {"i16", 2, Sort::Signed},
     {"u32", 4, Sort::Unsigned}, {"i32", 4, Sort::Signed},
     {"u64", 8, Sort::Unsigned}, {"i64", 8, Sort::Signed},
-    {"f16", 2, Sort::Float},   {"bf16", 2, Sort::Float},
-    {"f32", 4, Sort::Float},   {"f64", 8, Sort::Float}};
+    {"f16", 2, Sort::Float},    {"bf16", 2, Sort::Float},
+    {"f32", 4, Sort::Float},    {"f64", 8, Sort::Float}};
 
 const ElementType *findType(std::string_view name) {
   for (const ElementType &type : elementTypes)
@@ -78,8 +78,8 @@ uint64_t encodeElement(const ElementType &type, double value) {
   return (word + 0x7fff + ((word >> 16) & 1)) >> 16;
 }
 
-void fill(Argument &argument, const ElementType &type,
-          const std::string &what, unsigned number) {
+void fill(Argument &argument, const ElementType &type, const std::string &what,
+          unsigned number) {
   std::mt19937 generator(number);
   std::uniform_real_distribution<double> uniform(-1, 1);
   argument.bytes.resize(argument.elements * type.bytes);

@@ -24,8 +24,7 @@ struct Argument {
 };
 
 /// Parses one argument; `number` seeds its random values.
-runtime::Result<Argument> parseArgument(std::string_view text,
-                                        unsigned number);
+runtime::Result<Argument> parseArgument(std::string_view text, unsigned number);
 
 } // namespace deplo::emulator
 

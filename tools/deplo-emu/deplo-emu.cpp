@@ -133,8 +133,7 @@ void listKernels(const Program &program) {
   for (const KernelSummary &kernel : program.kernels()) {
     std::printf("%s(", kernel.name.c_str());
     for (size_t i = 0; i < kernel.parameters.size(); ++i)
-      std::printf("%s%s: %u", i ? ", " : "",
-                  kernel.parameters[i].name.c_str(),
+      std::printf("%s%s: %u", i ? ", " : "", kernel.parameters[i].name.c_str(),
                   kernel.parameters[i].bytes);
     std::printf(") shared %u, local %u bytes\n", kernel.staticSharedBytes,
                 kernel.localBytes);

@@ -115,13 +115,12 @@ TEST(Async, BulkCopiesCompleteOnAMemoryBarrier) {
   EXPECT_TRUE(ran.has(Fault::Deadlock)) << ran.findings();
   EXPECT_NE(ran.findings().find("mbarrier.try_wait"), std::string::npos);
   // No barrier there.
+  EXPECT_TRUE(runBody(without(bulk, "mbarrier.init.shared.b64 [%rd6], 1;"),
+                      numbers(64), shared)
+                  .has(Fault::AsyncCopy));
   EXPECT_TRUE(
-      runBody(without(bulk, "mbarrier.init.shared.b64 [%rd6], 1;"),
-              numbers(64), shared)
-          .has(Fault::AsyncCopy));
-  EXPECT_TRUE(runBody(without(bulk, "[%rd0], 256", "[%rd0], 250"), numbers(64),
-                      shared)
-                  .has(Fault::Misaligned));
+      runBody(without(bulk, "[%rd0], 256", "[%rd0], 250"), numbers(64), shared)
+          .has(Fault::Misaligned));
 }
 
 /// Threads write shared memory, one sends it away.
@@ -277,9 +276,9 @@ TEST(Async, WgmmaRegistersAreInFlight) {
   Ran ran = runBody(without(body, "wgmma.wait_group.sync.aligned 0;"),
                     numbers(128), memory);
   EXPECT_TRUE(ran.has(Fault::Matrix)) << ran.findings();
-  EXPECT_TRUE(runBody(without(body, "wgmma.fence.sync.aligned;"), numbers(128),
-                      memory)
-                  .has(Fault::Matrix));
+  EXPECT_TRUE(
+      runBody(without(body, "wgmma.fence.sync.aligned;"), numbers(128), memory)
+          .has(Fault::Matrix));
   EXPECT_TRUE(runBody(without(body, "fence.proxy.async.shared::cta;"),
                       numbers(128), memory)
                   .has(Fault::Race));

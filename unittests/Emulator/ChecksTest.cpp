@@ -46,9 +46,9 @@ TEST(Checks, MissingBarrierIsARace) {
   EXPECT_EQ(good.out[0], 63u);
   // All values are there before they are read, in the emulator's order: only
   // the race detector sees what is missing.
-  Ran bad = runBody(without(reversal, "bar.sync 0;",
-                            "st.shared.u32 [%rd5+256], %r1;"),
-                    setting, ".shared .align 16 .b8 buffer[512];");
+  Ran bad = runBody(
+      without(reversal, "bar.sync 0;", "st.shared.u32 [%rd5+256], %r1;"),
+      setting, ".shared .align 16 .b8 buffer[512];");
   EXPECT_TRUE(bad.has(Fault::Race)) << bad.findings();
 }
 
@@ -103,9 +103,9 @@ TEST(Checks, WarpsNeedASyncToo) {
   Ran good = runBody(body, threads(64), buffer);
   EXPECT_EQ(good.findings(), "");
   EXPECT_EQ(good.out[4], 5u);
-  EXPECT_TRUE(runBody(without(body, "bar.warp.sync 0xffffffff;"), threads(64),
-                      buffer)
-                  .has(Fault::Race));
+  EXPECT_TRUE(
+      runBody(without(body, "bar.warp.sync 0xffffffff;"), threads(64), buffer)
+          .has(Fault::Race));
 }
 
 /// The last block to come adds up what all have left: the pattern of split
@@ -208,11 +208,10 @@ TEST(Checks, UninitializedMemory) {
   std::string body = "mov.u64 %rd5, buffer; st.shared.u32 [%rd5], 1;"
                      "ld.shared.u32 %r1, [%rd5];";
   EXPECT_EQ(runBody(body, threads(1), buffer).findings(), "");
-  EXPECT_TRUE(runBody(without(body, "st.shared.u32 [%rd5], 1;"), threads(1),
-                      buffer)
-                  .has(Fault::Uninitialized));
   EXPECT_TRUE(
-      runBody("ld.global.u32 %r1, [%rd1];").has(Fault::Uninitialized));
+      runBody(without(body, "st.shared.u32 [%rd5], 1;"), threads(1), buffer)
+          .has(Fault::Uninitialized));
+  EXPECT_TRUE(runBody("ld.global.u32 %r1, [%rd1];").has(Fault::Uninitialized));
   EXPECT_TRUE(runBody(".local .align 4 .b8 own[8]; mov.u64 %rd5, own;"
                       "ld.local.u32 %r1, [%rd5]; st.local.u32 [%rd5+4], %r1;"
                       "ld.local.u32 %r2, [%rd5+4];"
@@ -224,8 +223,7 @@ TEST(Checks, UndefinedRegistersMayBeMovedButNotUsed) {
   EXPECT_EQ(runBody("add.u32 %r2, %r1, 1; mov.u32 %r3, %r2;").findings(), "");
   EXPECT_TRUE(runBody("add.u32 %r2, %r1, 1; st.global.u32 [%rd1], %r2;")
                   .has(Fault::UndefinedRegister));
-  EXPECT_TRUE(
-      runBody("@%p1 bra L; L: ret;").has(Fault::UndefinedRegister));
+  EXPECT_TRUE(runBody("@%p1 bra L; L: ret;").has(Fault::UndefinedRegister));
   // Written under a guard: only those lanes have a value.
   EXPECT_TRUE(runBody(std::string(perThread) + R"(
   setp.lt.u32 %p1, %r0, 31;
@@ -285,10 +283,10 @@ TEST(Checks, ResourceLimits) {
   EXPECT_TRUE(runBody("", large).has(Fault::Resources));
   large.shared = 227 * 1024;
   EXPECT_EQ(runBody("", large).findings(), "");
-  EXPECT_TRUE(runBody("", threads(64), "", ".reqntid 32, 1, 1")
-                  .has(Fault::Launch));
-  EXPECT_TRUE(runBody("", threads(64), "", ".maxntid 32, 1, 1")
-                  .has(Fault::Launch));
+  EXPECT_TRUE(
+      runBody("", threads(64), "", ".reqntid 32, 1, 1").has(Fault::Launch));
+  EXPECT_TRUE(
+      runBody("", threads(64), "", ".maxntid 32, 1, 1").has(Fault::Launch));
 }
 
 TEST(Checks, RegisterPool) {
@@ -309,8 +307,7 @@ OUT:
 }
 
 TEST(Checks, MemberMasks) {
-  EXPECT_EQ(runBody("redux.sync.add.u32 %r1, %r0, 0xffffffff;").findings(),
-            "");
+  EXPECT_EQ(runBody("redux.sync.add.u32 %r1, %r0, 0xffffffff;").findings(), "");
   EXPECT_TRUE(runBody("redux.sync.add.u32 %r1, %r0, 0x0000ffff;")
                   .has(Fault::BarrierDivergence));
   EXPECT_TRUE(runBody(R"(

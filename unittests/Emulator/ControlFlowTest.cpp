@@ -165,8 +165,8 @@ TEST(ControlFlow, WhatNeverEndsIsStopped) {
 }
 
 TEST(ControlFlow, FunctionsWithoutABodyAndTraps) {
-  EXPECT_TRUE(runBody("call ext;", {}, ".extern .func ext;")
-                  .has(Fault::Unsupported));
+  EXPECT_TRUE(
+      runBody("call ext;", {}, ".extern .func ext;").has(Fault::Unsupported));
   EXPECT_TRUE(runBody("trap;").has(Fault::Trap));
   std::string error = runBody("call f;", {}, ".func f { call f; ret; }").error;
   EXPECT_NE(error.find("'f' calls itself"), std::string::npos) << error;

@@ -35,7 +35,8 @@ inline std::string kernelAround(const std::string &body,
   ld.param.u64 %rd0, [in];
   ld.param.u64 %rd1, [out];
   mov.u32 %r0, %tid.x;
-)" + body + R"(
+)" + body +
+         R"(
   ret;
 }
 )";
@@ -89,10 +90,9 @@ inline Ran runText(const std::string &text, Setting setting = {}) {
   void *pointers[] = {setting.in.data(), result.out.data()};
   launch.parameters.resize(sizeof(pointers));
   std::memcpy(launch.parameters.data(), pointers, sizeof(pointers));
-  launch.regions = {
-      {"in", pointers[0], setting.in.size() * 4, false, true},
-      {"out", pointers[1], result.out.size() * 4, true,
-       setting.isOutInitialized}};
+  launch.regions = {{"in", pointers[0], setting.in.size() * 4, false, true},
+                    {"out", pointers[1], result.out.size() * 4, true,
+                     setting.isOutInitialized}};
   result.outcome = (*program)->run(launch);
   return result;
 }

@@ -36,8 +36,8 @@ uint64_t eval64(const std::string &instruction, uint64_t a, uint64_t b = 0,
                 uint64_t c = 0) {
   Setting setting;
   setting.block = {1, 1, 1};
-  setting.in = {uint32_t(a), uint32_t(a >> 32), uint32_t(b),
-                uint32_t(b >> 32), uint32_t(c), uint32_t(c >> 32)};
+  setting.in = {uint32_t(a),       uint32_t(a >> 32), uint32_t(b),
+                uint32_t(b >> 32), uint32_t(c),       uint32_t(c >> 32)};
   Ran ran = runBody("ld.global.u64 %rd8, [%rd0]; ld.global.u64 %rd9, [%rd0+8];"
                     "ld.global.u64 %rd10, [%rd0+16];" +
                         instruction + "st.global.u64 [%rd1], %rd11;",
@@ -79,9 +79,9 @@ TEST(Instructions, Integers) {
   EXPECT_EQ(eval64("add.cc.u64 %rd11, %rd8, %rd9; addc.u64 %rd11, %rd10, 0;",
                    ~uint64_t(0), 1, 4),
             5u);
-  EXPECT_EQ(eval32("dp4a.u32.u32 %r3, %r1, %r2, %r4;", 0x01020304, 0x01010101,
-                   5),
-            15u);
+  EXPECT_EQ(
+      eval32("dp4a.u32.u32 %r3, %r1, %r2, %r4;", 0x01020304, 0x01010101, 5),
+      15u);
   EXPECT_EQ(eval32("add.u16x2 %r3, %r1, %r2;", 0x0001ffff, 0x00010001),
             0x00020000u);
 }
@@ -147,12 +147,12 @@ TEST(Instructions, ApproximationsAreWithinTheirError) {
   };
   EXPECT_TRUE(near(evalFloat("ex2.approx.f32", 0.3f, 0, 0, 1),
                    std::exp2(double(0.3f)), 2));
-  EXPECT_TRUE(near(evalFloat("lg2.approx.f32", 10, 0, 0, 1), std::log2(10.0),
-                   4));
+  EXPECT_TRUE(
+      near(evalFloat("lg2.approx.f32", 10, 0, 0, 1), std::log2(10.0), 4));
   EXPECT_TRUE(
       near(evalFloat("rsqrt.approx.f32", 2, 0, 0, 1), 1 / std::sqrt(2.0), 2));
-  EXPECT_TRUE(near(evalFloat("tanh.approx.f32", 0.5f, 0, 0, 1),
-                   std::tanh(0.5), 2048));
+  EXPECT_TRUE(
+      near(evalFloat("tanh.approx.f32", 0.5f, 0, 0, 1), std::tanh(0.5), 2048));
   EXPECT_EQ(evalFloat("ex2.approx.ftz.f32", -INFINITY, 0, 0, 1), 0u);
   EXPECT_EQ(evalFloat("rcp.approx.ftz.f32", -0.0f, 0, 0, 1), bits(-INFINITY));
 }
@@ -163,8 +163,7 @@ TEST(Instructions, HalfPrecision) {
             0x3c003c01u);
   EXPECT_EQ(eval32("mul.bf16x2 %r3, %r1, %r2;", 0x40003f80, 0x3f804040),
             0x40004040u);
-  EXPECT_EQ(eval32("fma.rn.f16x2 %r3, %r1, %r2, %r4;", 0x3c00, 0x1000,
-                   0x3c00),
+  EXPECT_EQ(eval32("fma.rn.f16x2 %r3, %r1, %r2, %r4;", 0x3c00, 0x1000, 0x3c00),
             0x3c00u);
   EXPECT_EQ(eval32("fma.rn.relu.bf16x2 %r3, %r1, %r2, %r4;", 0xbf80bf80,
                    0x3f803f80, 0),
@@ -186,8 +185,7 @@ TEST(Instructions, Conversions) {
   EXPECT_EQ(toInt("cvt.rzi.s32.f32", 1e20f), 0x7fffffffu);
   EXPECT_EQ(toInt("cvt.rzi.u32.f32", -5.0f), 0u);
   auto fromFloat = [](const std::string &op, float x, float y = 0) {
-    return eval32("mov.b32 %f1, %r1; mov.b32 %f2, %r2;" + op, bits(x),
-                  bits(y));
+    return eval32("mov.b32 %f1, %r1; mov.b32 %f2, %r2;" + op, bits(x), bits(y));
   };
   EXPECT_EQ(fromFloat("cvt.rn.bf16x2.f32 %r3, %f1, %f2;", 1, -2), 0x3f80c000u);
   EXPECT_EQ(fromFloat("cvt.rz.bf16x2.f32 %r3, %f1, %f2;", 1.999f, 0),
@@ -200,9 +198,9 @@ TEST(Instructions, Conversions) {
                       "cvt.u32.u16 %r3, %h1;",
                       1000, 1),
             0x7e38u);
-  EXPECT_EQ(eval32("cvt.u16.u32 %h1, %r1; cvt.rn.f16x2.e4m3x2 %r3, %h1;",
-                   0x7e38),
-            0x5f003c00u);
+  EXPECT_EQ(
+      eval32("cvt.u16.u32 %h1, %r1; cvt.rn.f16x2.e4m3x2 %r3, %h1;", 0x7e38),
+      0x5f003c00u);
   EXPECT_EQ(eval32("cvt.rn.f32.s32 %f1, %r1; mov.b32 %r3, %f1;", 16777217),
             bits(16777216));
   EXPECT_EQ(eval32("cvt.rp.f32.s32 %f1, %r1; mov.b32 %r3, %f1;", 16777217),
@@ -235,8 +233,7 @@ TEST(Instructions, Comparisons) {
                    uint32_t(-1), 1),
             1u);
   EXPECT_EQ(eval32("set.lt.u32.s32 %r3, %r1, %r2;", 1, 2), 0xffffffffu);
-  EXPECT_EQ(eval32("slct.s32.s32 %r3, %r1, %r2, %r4;", 5, 6, uint32_t(-1)),
-            6u);
+  EXPECT_EQ(eval32("slct.s32.s32 %r3, %r1, %r2, %r4;", 5, 6, uint32_t(-1)), 6u);
 }
 
 TEST(Instructions, Doubles) {
@@ -260,8 +257,8 @@ TEST(Instructions, Doubles) {
 
 TEST(Instructions, Warps) {
   auto perLane = [](const std::string &body) {
-    Ran ran = runBody(std::string(perThread) + body +
-                      "st.global.u32 [%rd3], %r3;");
+    Ran ran =
+        runBody(std::string(perThread) + body + "st.global.u32 [%rd3], %r3;");
     EXPECT_EQ(ran.findings(), "") << body;
     ran.out.resize(32);
     return ran.out;

@@ -22,8 +22,13 @@ public:
       : kernels(std::move(kernels)) {}
 
   Status launch(size_t kernel, void *const *args, size_t count,
-                Stream) override {
+                Stream, uint32_t blocks) override {
     const std::string &name = kernels[kernel].name;
+    if (name == "sized" && count == 3) {
+      auto size = reinterpret_cast<intptr_t>(args[2]);
+      std::fill_n(static_cast<float *>(args[1]), size, float(blocks));
+      return Status::success();
+    }
     if (name == "broken" || count != 2)
       return Status::failure("kernel 'broken' cannot run");
     auto *from = static_cast<const float *>(args[0]);
@@ -101,6 +106,98 @@ Status run(Executable &executable, Buffers &buffers, Stream stream = nullptr) {
 bool allEqual(const Buffers &buffers, float value) {
   return std::all_of(std::begin(buffers.y), std::end(buffers.y),
                      [=](float y) { return y == value; });
+}
+
+/// A kernel that fills as many elements as a run says, 0 to 64 of them, with the
+/// number of its blocks.
+Package makeSized() {
+  Package package = makeChain("toy", {"sized"});
+  Manifest &manifest = package.manifest;
+  manifest.sizes = {{"n", 1048583, 0, testLength}};
+  for (TensorInfo *tensor : {&manifest.inputs[0], &manifest.outputs[0]})
+    tensor->shape = {1048583};
+  manifest.launches[0].args.push_back({LaunchArgument::Kind::Size, 0});
+  manifest.kernels[0].object.reset();
+  manifest.kernels[0].axes = {{3, 2}, {1048583, 16}};
+  return package;
+}
+
+TEST(SizesTest, AMultipleIsThatMultipleOfTheSize) {
+  std::vector<SizeInfo> sizes = {{"n", 1048583, 0, 100}, {"m", 1048589, 0, 9}};
+  const int64_t values[] = {7, 5};
+  EXPECT_EQ(evaluateNumber(0, sizes, values), 0);
+  EXPECT_EQ(evaluateNumber(4096, sizes, values), 4096);
+  EXPECT_EQ(evaluateNumber(3 * int64_t(1048583), sizes, values), 21);
+  EXPECT_EQ(evaluateNumber(int64_t(1048583) * 1048583, sizes, values), 49);
+  EXPECT_EQ(evaluateNumber(2 * int64_t(1048583) * 1048589, sizes, values), 70);
+}
+
+TEST(SizesTest, RunsGiveSizesAndGridsFollow) {
+  std::unique_ptr<Executable> executable = load(makeSized());
+  ASSERT_TRUE(executable);
+  for (int64_t size : {0, 1, 16, 17, 64}) {
+    Buffers buffers(1);
+    void *pointers[] = {buffers.x, buffers.y};
+    ASSERT_TRUE(executable->run(pointers, 2, &size, 1, nullptr).ok());
+    float blocks = 2 * ((size + 15) / 16);
+    for (int64_t i = 0; i < testLength; ++i)
+      EXPECT_EQ(buffers.y[i], i < size ? blocks : -1) << size << " " << i;
+  }
+}
+
+TEST(SizesTest, EmptyTensorsMayBeNull) {
+  std::unique_ptr<Executable> executable = load(makeSized());
+  ASSERT_TRUE(executable);
+  void *pointers[] = {nullptr, nullptr};
+  const int64_t none = 0;
+  EXPECT_TRUE(executable->run(pointers, 2, &none, 1, nullptr).ok());
+}
+
+TEST(SizesTest, SizesOutOfRangeAreNamed) {
+  std::unique_ptr<Executable> executable = load(makeSized());
+  ASSERT_TRUE(executable);
+  Buffers buffers(1);
+  void *pointers[] = {buffers.x, buffers.y};
+  for (int64_t size : {int64_t(-1), testLength + 1}) {
+    Status status = executable->run(pointers, 2, &size, 1, nullptr);
+    ASSERT_FALSE(status.ok());
+    expectSentence(status.message(), "size 'n' is " + std::to_string(size) +
+                                         ", but 'chain' is compiled for 0 to 64");
+  }
+  expectSentence(executable->run(pointers, 2).message(), "takes 1 sizes, got 0");
+}
+
+TEST(SizesTest, PackagesKeepSizes) {
+  std::string bytes = packed(makeSized());
+  Result<Package> package = readPackage(bytes);
+  ASSERT_TRUE(package.ok()) << package.message();
+  const Manifest &manifest = package->manifest;
+  ASSERT_EQ(manifest.sizes.size(), 1u);
+  EXPECT_EQ(manifest.sizes[0].name, "n");
+  EXPECT_EQ(manifest.sizes[0].generic, 1048583);
+  EXPECT_EQ(manifest.sizes[0].min, 0);
+  EXPECT_EQ(manifest.sizes[0].max, testLength);
+  ASSERT_EQ(manifest.kernels[0].axes.size(), 2u);
+  EXPECT_EQ(manifest.kernels[0].axes[1].extent, 1048583);
+  EXPECT_EQ(manifest.kernels[0].axes[1].step, 16);
+  EXPECT_EQ(manifest.launches[0].args[2],
+            (LaunchArgument{LaunchArgument::Kind::Size, 0}));
+}
+
+TEST(SizesTest, UnsoundSizesAreRefused) {
+  auto refuse = [](auto change, const char *part) {
+    Package package = makeSized();
+    change(package.manifest);
+    Result<std::string> bytes = writePackage(package);
+    ASSERT_FALSE(bytes.ok()) << part;
+    expectSentence(bytes.message(), part);
+  };
+  refuse([](Manifest &m) { m.sizes[0].generic = 64; }, "sizes[0]");
+  refuse([](Manifest &m) { m.sizes[0].min = -1; }, "sizes[0]");
+  refuse([](Manifest &m) { m.sizes[0].name.clear(); }, "sizes[0].name");
+  refuse([](Manifest &m) { m.sizes.clear(); }, "launches[0].args[2]");
+  refuse([](Manifest &m) { m.kernels[0].axes[0].step = 0; }, "kernels[0].axes");
+  refuse([](Manifest &m) { m.scratch = 2; }, "scratch");
 }
 
 //===----------------------------------------------------------------------===//

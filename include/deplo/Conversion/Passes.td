@@ -201,11 +201,39 @@ def LoopToLLVMPass : Pass<"deplo-loop-to-llvm", "::mlir::ModuleOp"> {
     lie together in memory, or where those of neighbouring results do;
     floating-point sums add in blocks of 16, blocks of blocks, and so on, so that
     the error grows with the logarithm of the number of terms. The order does not
-    depend on the processor. Functions of `math` are those of the C library, in
-    f32 for f16 and bf16.
+    depend on the processor. Functions of `math` are expanded as by
+    deplo-expand-math, in f32 for f16 and bf16.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::cf::ControlFlowDialect",
                            "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def ExpandMathPass : Pass<"deplo-expand-math"> {
+  let summary = "functions of the math dialect become arithmetic";
+  let description = [{
+    Before:
+
+    ```mlir
+    %y = math.rsqrt %x : f32
+    ```
+
+    After:
+
+    ```mlir
+    %r = llvm.call_intrinsic "llvm.sqrt"(%x) : (f32) -> f32
+    %one = arith.constant 1.000000e+00 : f32
+    %y = arith.divf %one, %r : f32
+    ```
+
+    The GPU and the host compute by the same polynomials, so neither needs a
+    library and a test on one speaks for the other. Only `exp` and `exp2` use
+    the GPU's own instruction. Rare arguments (large angles, remainders of
+    numbers far apart) take a branch. How accurate each function is stands in
+    docs/rationale/math.md. Functions of f16 and bf16 are computed in f32 and
+    rounded; f64 has none.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
 }
 

@@ -66,8 +66,15 @@ uint32_t typeSize(Type type);
 bool isFloat(Type type);
 bool isSigned(Type type);
 
-enum class Space : uint8_t { Generic, Register, Param, Const, Global, Local,
-                             Shared };
+enum class Space : uint8_t {
+  Generic,
+  Register,
+  Param,
+  Const,
+  Global,
+  Local,
+  Shared
+};
 
 std::string_view spaceName(Space space);
 

@@ -19,7 +19,19 @@ constexpr uint32_t tensorMapBytes = 128;
 
 /// In the order of the driver's enumerations.
 enum class TensorElement : uint8_t {
-  U8, U16, U32, I32, U64, I64, F16, F32, F64, BF16, F32Ftz, TF32, TF32Ftz
+  U8,
+  U16,
+  U32,
+  I32,
+  U64,
+  I64,
+  F16,
+  F32,
+  F64,
+  BF16,
+  F32Ftz,
+  TF32,
+  TF32Ftz
 };
 enum class TensorSwizzle : uint8_t { None, Bytes32, Bytes64, Bytes128 };
 

@@ -31,6 +31,10 @@ struct LaunchPlan {
   };
 
   std::vector<runtime::TensorInfo> inputs, outputs;
+  /// Sizes that a run gives. If there are any, temporaries are the last outputs,
+  /// so many of them: the caller knows how large they are.
+  std::vector<runtime::SizeInfo> sizes;
+  uint32_t scratch = 0;
   std::vector<runtime::TempInfo> temps;
   uint64_t arenaBytes = 0;
   /// In the order of execution.
@@ -39,8 +43,10 @@ struct LaunchPlan {
   /// Names of the kernels that are launched, each once, in order of first use.
   std::vector<std::string> getKernels() const;
 
-  /// Fills in all of `manifest` that the plan knows; launches refer to kernels
-  /// by their place in `kernels`.
+  /// Fills in all of `manifest` that the plan knows but the launches.
+  void writeBuffers(runtime::Manifest &manifest) const;
+
+  /// The same with launches, which refer to kernels by their place in `kernels`.
   void write(runtime::Manifest &manifest,
              llvm::ArrayRef<std::string> kernels) const;
 };

@@ -59,6 +59,8 @@ struct KernelAttributes {
 
 /// The memory behind one argument of a launch.
 struct ArgumentExtent {
+  /// False for a size.
+  bool isMemory = true;
   std::string_view name;
   uint64_t bytes = 0;
   bool isWritable = true;
@@ -73,15 +75,17 @@ public:
 
   /// Enqueues kernel number `kernel` of the manifest on `stream`, or runs it
   /// at once on a synchronous device. `args` holds the `count` pointers that
-  /// are the kernel's arguments; it is read before the call returns.
+  /// are the kernel's arguments; it is read before the call returns. With
+  /// `blocks`, the grid has so many in place of what the manifest says.
   virtual Status launch(size_t kernel, void *const *args, size_t count,
-                        Stream stream) = 0;
+                        Stream stream, uint32_t blocks = 0) = 0;
 
   /// The same, knowing what each argument points to: for devices that check
   /// what kernels do. By default `extents` is not looked at.
   virtual Status launchWithin(size_t kernel, void *const *args,
                               const ArgumentExtent *extents, size_t count,
-                              Stream stream);
+                              Stream stream, uint32_t blocks = 0);
+  virtual bool looksAtExtents() const { return false; }
 
   virtual KernelAttributes attributes(size_t kernel) const;
 

@@ -37,7 +37,13 @@ public:
   /// Enqueues one execution on `stream`. `buffers` holds the device pointers of
   /// all inputs, then of all outputs, `count` in total. May be recorded into a
   /// graph. Checks number, null and alignment; sizes are the caller's duty.
-  Status run(void *const *buffers, size_t count, Stream stream = nullptr);
+  Status run(void *const *buffers, size_t count, Stream stream = nullptr) {
+    return run(buffers, count, nullptr, 0, stream);
+  }
+  /// The same with a value for each size of the manifest, which is checked
+  /// against the range that the package is compiled for.
+  Status run(void *const *buffers, size_t count, const int64_t *sizes,
+             size_t sizeCount, Stream stream);
 
   Device &device() const { return target; }
   const Manifest &manifest() const { return header; }
@@ -70,15 +76,26 @@ private:
   Executable(Device &device, Manifest manifest,
              std::unique_ptr<LoadedKernels> kernels);
 
+  bool mayBeEmpty(const TensorInfo &tensor) const;
   ArgumentExtent extentOf(const LaunchArgument &arg, bool isWritten) const;
+  /// Bytes of a tensor of sizes that a run gives.
+  uint64_t bytesOf(const TensorInfo &tensor, const int64_t *sizes) const;
+  std::vector<ArgumentExtent> extentsOf(const Launch &launch,
+                                        const int64_t *sizes) const;
   Status checkBuffers(void *const *buffers, size_t count) const;
-  Status launchAll(void *const *buffers, void *const *temps, Stream stream);
+  Status checkSizes(const int64_t *sizes, size_t count) const;
+  /// The blocks of a grid whose extents depend on sizes.
+  Result<uint32_t> getBlocks(const KernelInfo &kernel,
+                             const int64_t *sizes) const;
+  Status launchAll(void *const *buffers, void *const *temps,
+                   const int64_t *sizes, Stream stream);
 
   Device &target;
   Manifest header;
   std::unique_ptr<LoadedKernels> kernels;
   std::vector<Launch> launches;
-  /// Buffer numbers; from bufferCount() on, numbers of temporaries.
+  /// Buffer numbers; from bufferCount() on, numbers of temporaries, then of
+  /// sizes.
   std::vector<uint32_t> slots;
   /// Of the memory in each slot.
   std::vector<ArgumentExtent> extents;

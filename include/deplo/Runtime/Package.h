@@ -49,12 +49,32 @@ std::optional<int64_t> dtypeBytes(std::string_view dtype);
 /// the dtype is unknown, the shape is malformed or the size overflows.
 std::optional<int64_t> tensorBytes(const TensorInfo &tensor);
 
+/// A size that each run gives. In the package its `generic` number stands for
+/// it, and every multiple of that for the multiple of the size.
+struct SizeInfo {
+  std::string name;
+  int64_t generic = 0;
+  /// The range that the package is compiled for.
+  int64_t min = 0, max = 0;
+};
+
+/// What `number` is for these values of `sizes`.
+int64_t evaluateNumber(int64_t number, const std::vector<SizeInfo> &sizes,
+                       const int64_t *values);
+
+/// One axis of a grid: ceil(extent / step) blocks.
+struct GridAxis {
+  int64_t extent = 1, step = 1;
+};
+
 struct KernelInfo {
   /// The symbol in the blob.
   std::string name;
   /// Blocks per grid and threads per block; device "cuda" only.
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::array<uint32_t, 3> block = {1, 1, 1};
+  /// If there are any, the product of their blocks is grid[0].
+  std::vector<GridAxis> axes;
   /// Dynamic shared memory given at launch; static shared memory is known to
   /// the kernel itself and not counted here.
   uint32_t sharedBytes = 0;
@@ -63,9 +83,9 @@ struct KernelInfo {
   std::optional<uint32_t> ptx, cubin, object;
 };
 
-/// One kernel argument, always a pointer.
+/// One kernel argument: a pointer, or a size as a 64-bit integer.
 struct LaunchArgument {
-  enum class Kind { Input, Output, Temp };
+  enum class Kind { Input, Output, Temp, Size };
   Kind kind = Kind::Input;
   uint32_t index = 0;
 
@@ -96,6 +116,10 @@ struct Manifest {
   std::string target;
   uint64_t arenaBytes = 0;
   std::vector<TensorInfo> inputs, outputs;
+  std::vector<SizeInfo> sizes;
+  /// How many of the outputs, the last ones, are temporaries that the caller
+  /// provides.
+  uint32_t scratch = 0;
   std::vector<KernelInfo> kernels;
   /// In the order of execution.
   std::vector<LaunchInfo> launches;

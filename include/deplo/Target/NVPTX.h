@@ -38,7 +38,7 @@ std::optional<std::string> findTool(llvm::StringRef name);
 std::unique_ptr<llvm::TargetMachine>
 createTargetMachine(mlir::gpu::GPUModuleOp module);
 
-/// The optimised LLVM IR of `module`, libdevice linked in where needed. Emits
+/// The optimised LLVM IR of `module`. Emits
 /// an error and returns null where translation or linking fails.
 std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::gpu::GPUModuleOp module,
                                                 llvm::TargetMachine &machine,

@@ -20,7 +20,7 @@ def LegalizeForNVVMPass : Pass<"deplo-legalize-for-nvvm", "::mlir::gpu::GPUModul
 def KernelToPtxPass : Pass<"deplo-kernel-to-ptx", "::mlir::ModuleOp"> {
   let summary = "compiles each device module to PTX with LLVM";
   let description = [{
-    Translates the `gpu.module` to LLVM IR, links what it needs of libdevice,
+    Translates the `gpu.module` to LLVM IR,
     optimises at -O3 and emits PTX with the NVPTX backend. Before:
 
     ```mlir

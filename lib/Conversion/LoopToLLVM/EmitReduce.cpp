@@ -142,18 +142,19 @@ SmallVector<Value> KernelEmitter::emitReduceOverLanes(ReduceOp reduce) {
 }
 
 /// Whether terms should be computed in lanes: what they load lies together.
-static bool shouldWiden(ReduceOp reduce) {
+static bool shouldWiden(ReduceOp reduce, const SymbolicSizes &sizes) {
   if (!canWiden(*reduce.getBody(), /*allowReductions=*/false))
     return false;
   return llvm::all_of(reduce.getBody()->getOps<LoadOp>(), [&](LoadOp load) {
-    std::optional<int64_t> step = getStep(load, reduce.getInductionVar());
+    std::optional<int64_t> step =
+        getStep(load, reduce.getInductionVar(), sizes);
     return step == 0 || step == 1;
   });
 }
 
 void KernelEmitter::emitReduce(ReduceOp reduce) {
   bool wide = !laneVariable && reduce.getExtent() >= 2 * laneCount &&
-              shouldWiden(reduce);
+              shouldWiden(reduce, sizes);
   values.map(reduce.getResults(), wide ? emitReduceOverLanes(reduce)
                                        : emitSerialReduce(reduce, /*from=*/0));
 }

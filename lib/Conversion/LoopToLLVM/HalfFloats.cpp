@@ -82,8 +82,7 @@ static Type withInteger(Type type, unsigned width) {
 
 static Value getConstant(ImplicitLocOpBuilder &builder, Type type,
                          int64_t value) {
-  Attribute element =
-      builder.getIntegerAttr(getElementTypeOrSelf(type), value);
+  Attribute element = builder.getIntegerAttr(getElementTypeOrSelf(type), value);
   if (auto shaped = dyn_cast<ShapedType>(type))
     return arith::ConstantOp::create(builder,
                                      DenseElementsAttr::get(shaped, element));
@@ -98,10 +97,9 @@ static Value bitcast(ImplicitLocOpBuilder &builder, Type type, Value value) {
 static Value extendBits(ImplicitLocOpBuilder &builder, Value value) {
   Type narrow = withInteger(value.getType(), 16);
   Type wide = withInteger(value.getType(), 32);
-  Value bits = arith::ExtUIOp::create(builder, wide,
-                                      bitcast(builder, narrow, value));
-  bits =
-      arith::ShLIOp::create(builder, bits, getConstant(builder, wide, 16));
+  Value bits =
+      arith::ExtUIOp::create(builder, wide, bitcast(builder, narrow, value));
+  bits = arith::ShLIOp::create(builder, bits, getConstant(builder, wide, 16));
   return bitcast(builder, withF32(value.getType()), bits);
 }
 
@@ -118,8 +116,8 @@ static Value roundBits(ImplicitLocOpBuilder &builder, Value value, Type type) {
   Value half = arith::AddIOp::create(builder, last, constant(0x7FFF));
   Value rounded = arith::ShRUIOp::create(
       builder, arith::AddIOp::create(builder, bits, half), constant(16));
-  Value isNaN = arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO,
-                                      value, value);
+  Value isNaN =
+      arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO, value, value);
   constexpr int64_t quietNaN = 0x7FC0;
   rounded =
       arith::SelectOp::create(builder, isNaN, constant(quietNaN), rounded);
@@ -131,10 +129,10 @@ static Value roundBits(ImplicitLocOpBuilder &builder, Value value, Type type) {
 static void selectBits(arith::SelectOp select) {
   ImplicitLocOpBuilder builder(select.getLoc(), select);
   Type bits = withInteger(select.getType(), 16);
-  Value chosen = arith::SelectOp::create(
-      builder, select.getCondition(),
-      bitcast(builder, bits, select.getTrueValue()),
-      bitcast(builder, bits, select.getFalseValue()));
+  Value chosen =
+      arith::SelectOp::create(builder, select.getCondition(),
+                              bitcast(builder, bits, select.getTrueValue()),
+                              bitcast(builder, bits, select.getFalseValue()));
   select.replaceAllUsesWith(bitcast(builder, select.getType(), chosen));
   select.erase();
 }
@@ -173,10 +171,9 @@ void deplo::host::lowerHalfFloats(Operation *root) {
   for (Operation *op : conversions) {
     ImplicitLocOpBuilder builder(op->getLoc(), op);
     Value result = op->getResult(0), operand = op->getOperand(0);
-    result.replaceAllUsesWith(isa<arith::ExtFOp>(op)
-                                  ? extendBits(builder, operand)
-                                  : roundBits(builder, operand,
-                                              result.getType()));
+    result.replaceAllUsesWith(
+        isa<arith::ExtFOp>(op) ? extendBits(builder, operand)
+                               : roundBits(builder, operand, result.getType()));
     op->erase();
   }
 }

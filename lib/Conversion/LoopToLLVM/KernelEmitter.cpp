@@ -18,7 +18,18 @@ using namespace deplo::host;
 // Queries
 //===----------------------------------------------------------------------===//
 
-AffineExpr host::getLinearOffset(MemRefType type, AffineMap map) {
+/// A stride, with a symbol for each size that the launch gives.
+static AffineExpr getStrideExpr(int64_t stride, MLIRContext *context,
+                                const SymbolicSizes &sizes) {
+  SizeProduct product = sizes.getProduct(stride);
+  AffineExpr expr = getAffineConstantExpr(product.coefficient, context);
+  for (unsigned factor : product.factors)
+    expr = expr * getAffineSymbolExpr(factor, context);
+  return expr;
+}
+
+AffineExpr host::getLinearOffset(MemRefType type, AffineMap map,
+                                 const SymbolicSizes &sizes) {
   SmallVector<int64_t> strides;
   int64_t base;
   LogicalResult strided = type.getStridesAndOffset(strides, base);
@@ -27,8 +38,9 @@ AffineExpr host::getLinearOffset(MemRefType type, AffineMap map) {
   // The base is in the pointer that the launch passes.
   AffineExpr offset = getAffineConstantExpr(0, map.getContext());
   for (auto [stride, coordinate] : llvm::zip_equal(strides, map.getResults()))
-    offset = offset + coordinate * stride;
-  return simplifyAffineExpr(offset, map.getNumDims(), 0);
+    offset = offset +
+             coordinate * getStrideExpr(stride, map.getContext(), sizes);
+  return simplifyAffineExpr(offset, map.getNumDims(), sizes.getSizes().size());
 }
 
 /// `offset` with `variable` replaced by itself plus `steps`.
@@ -44,19 +56,26 @@ static AffineExpr advance(AffineExpr offset, ValueRange indices, Value variable,
 
 std::optional<int64_t> host::getStep(AffineExpr offset, ValueRange indices,
                                      Value variable) {
-  AffineExpr growth = simplifyAffineExpr(
-      advance(offset, indices, variable, 1) - offset, indices.size(), 0);
+  unsigned numSymbols = 0;
+  offset.walk([&](AffineExpr part) {
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
+      numSymbols = std::max(numSymbols, symbol.getPosition() + 1);
+  });
+  AffineExpr growth =
+      simplifyAffineExpr(advance(offset, indices, variable, 1) - offset,
+                         indices.size(), numSymbols);
   if (auto constant = dyn_cast<AffineConstantExpr>(growth))
     return constant.getValue();
   return std::nullopt;
 }
 
-std::optional<int64_t> host::getStep(Operation *access, Value variable) {
+std::optional<int64_t> host::getStep(Operation *access, Value variable,
+                                     const SymbolicSizes &sizes) {
   if (auto load = dyn_cast<LoadOp>(access))
-    return getStep(getLinearOffset(load.getMemRefType(), load.getMap()),
+    return getStep(getLinearOffset(load.getMemRefType(), load.getMap(), sizes),
                    load.getIndices(), variable);
   auto store = cast<StoreOp>(access);
-  return getStep(getLinearOffset(store.getMemRefType(), store.getMap()),
+  return getStep(getLinearOffset(store.getMemRefType(), store.getMap(), sizes),
                  store.getIndices(), variable);
 }
 
@@ -75,13 +94,13 @@ bool host::canWiden(Block &block, bool allowReductions) {
 /// Whether iterations of `loop` should be lanes: it has reductions, and what
 /// they load lies together in memory from one iteration of it to the next, not
 /// from one term to the next (a reduction over columns).
-static bool shouldWiden(ForOp loop) {
+static bool shouldWiden(ForOp loop, const SymbolicSizes &sizes) {
   if (!canWiden(*loop.getBody(), /*allowReductions=*/true))
     return false;
   bool found = false, all = true;
   loop.walk([&](ReduceOp reduce) {
     reduce.walk([&](LoadOp load) {
-      std::optional<int64_t> step = getStep(load, loop.getInductionVar());
+      std::optional<int64_t> step = getStep(load, loop.getInductionVar(), sizes);
       found |= step == 1;
       all &= step == 0 || step == 1;
     });
@@ -95,6 +114,14 @@ static bool shouldWiden(ForOp loop) {
 
 Value KernelEmitter::getIndex(int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+Value KernelEmitter::getNumber(int64_t value) {
+  SizeProduct product = sizes.getProduct(value);
+  Value number = getIndex(product.coefficient);
+  for (unsigned factor : product.factors)
+    number = arith::MulIOp::create(builder, loc, number, sizeValues[factor]);
+  return number;
 }
 
 VectorType KernelEmitter::getWideType(Type type) {
@@ -130,11 +157,12 @@ Value KernelEmitter::emitAddress(Operation *access, AffineExpr offset,
   Type element = cast<MemRefType>(memref.getType()).getElementType();
   if (lane != 0)
     offset = simplifyAffineExpr(advance(offset, indices, laneVariable, lane),
-                                indices.size(), 0);
+                                indices.size(), sizeValues.size());
   SmallVector<Value> emitted;
   for (Value index : indices)
     emitted.push_back(values.lookup(index));
-  Value linear = affine::expandAffineExpr(builder, loc, offset, emitted, {});
+  Value linear = affine::expandAffineExpr(builder, loc, offset, emitted,
+                                          sizeValues);
   linear =
       arith::IndexCastOp::create(builder, loc, builder.getI64Type(), linear);
   Type unit = element.isInteger(1) ? builder.getI8Type() : element;
@@ -215,11 +243,15 @@ LogicalResult KernelEmitter::emit(KernelOp kernel) {
   auto pointer = LLVM::LLVMPointerType::get(context);
   auto voidType = LLVM::LLVMVoidType::get(context);
   size_t count = kernel.getArguments().size();
+  sizes = SymbolicSizes::get(kernel);
+  Type sizeType = builder.getI64Type();
+  SmallVector<Type> types(count, pointer);
+  types.append(sizes.getSizes().size(), sizeType);
 
   OpBuilder::InsertionGuard guard(builder);
   auto body = LLVM::LLVMFuncOp::create(
       builder, loc, (kernel.getSymName() + ".body").str(),
-      LLVM::LLVMFunctionType::get(voidType, SmallVector<Type>(count, pointer)),
+      LLVM::LLVMFunctionType::get(voidType, types),
       LLVM::Linkage::Private);
   auto entry = LLVM::LLVMFuncOp::create(
       builder, loc, kernel.getSymName(),
@@ -228,11 +260,11 @@ LogicalResult KernelEmitter::emit(KernelOp kernel) {
   Block *entryBlock = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(entryBlock);
   SmallVector<Value> arguments;
-  for (size_t number = 0; number < count; ++number) {
+  for (auto [number, type] : llvm::enumerate(types)) {
     Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer,
                                      entryBlock->getArgument(0),
                                      ArrayRef<LLVM::GEPArg>{int32_t(number)});
-    arguments.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
+    arguments.push_back(LLVM::LoadOp::create(builder, loc, type, slot));
   }
   LLVM::CallOp::create(builder, loc, body, arguments);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
@@ -249,6 +281,9 @@ LogicalResult KernelEmitter::emit(KernelOp kernel) {
                       builder.getUnitAttr());
   }
   builder.setInsertionPointToStart(bodyBlock);
+  for (Value size : bodyBlock->getArguments().drop_front(count))
+    sizeValues.push_back(arith::IndexCastOp::create(
+        builder, loc, builder.getIndexType(), size));
   emitOps(*kernel.getBody());
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   return success();
@@ -313,7 +348,7 @@ void KernelEmitter::emitWithRegions(Operation &op) {
 }
 
 void KernelEmitter::emitLoad(LoadOp load) {
-  AffineExpr offset = getLinearOffset(load.getMemRefType(), load.getMap());
+  AffineExpr offset = getLinearOffset(load.getMemRefType(), load.getMap(), sizes);
   ValueRange indices = load.getIndices();
   Type type = load.getType();
   auto address = [&](int64_t lane) {
@@ -354,7 +389,7 @@ void KernelEmitter::emitConditionalLoad(LoadOp load, Value address) {
 }
 
 void KernelEmitter::emitStore(StoreOp store) {
-  AffineExpr offset = getLinearOffset(store.getMemRefType(), store.getMap());
+  AffineExpr offset = getLinearOffset(store.getMemRefType(), store.getMap(), sizes);
   ValueRange indices = store.getIndices();
   auto address = [&](int64_t lane) {
     return emitAddress(store, offset, indices, lane);
@@ -374,21 +409,25 @@ void KernelEmitter::emitStore(StoreOp store) {
 
 void KernelEmitter::emitFor(ForOp loop) {
   int64_t extent = loop.getExtent();
-  int64_t wideEnd = 0;
-  if (extent >= laneCount && !laneVariable && shouldWiden(loop)) {
-    wideEnd = extent - extent % laneCount;
+  Value from = getIndex(0), to = getNumber(extent);
+  if (extent >= laneCount && !laneVariable && shouldWiden(loop, sizes)) {
+    Value rest =
+        arith::RemUIOp::create(builder, loc, to, getIndex(laneCount));
+    Value wideEnd = arith::SubIOp::create(builder, loc, to, rest);
     laneVariable = loop.getInductionVar();
-    emitForRange(loop, 0, wideEnd, laneCount);
+    emitForRange(loop, from, wideEnd, laneCount);
     laneVariable = nullptr;
+    if (extent % laneCount == 0)
+      return;
+    from = wideEnd;
   }
-  if (wideEnd < extent)
-    emitForRange(loop, wideEnd, extent, 1);
+  emitForRange(loop, from, to, 1);
 }
 
-void KernelEmitter::emitForRange(ForOp loop, int64_t from, int64_t to,
+void KernelEmitter::emitForRange(ForOp loop, Value from, Value to,
                                  int64_t step) {
-  auto serial = scf::ForOp::create(builder, loc, getIndex(from), getIndex(to),
-                                   getIndex(step));
+  auto serial =
+      scf::ForOp::create(builder, loc, from, to, getIndex(step));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(serial.getBody());
   values.map(loop.getInductionVar(), serial.getInductionVar());

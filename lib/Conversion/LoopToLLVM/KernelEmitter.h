@@ -7,6 +7,7 @@
 #ifndef DEPLO_LIB_CONVERSION_LOOPTOLLVM_KERNELEMITTER_H
 #define DEPLO_LIB_CONVERSION_LOOPTOLLVM_KERNELEMITTER_H
 
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -49,7 +50,8 @@ private:
   void emitConditionalLoad(loop::LoadOp load, mlir::Value address);
   void emitStore(loop::StoreOp store);
   void emitFor(loop::ForOp loop);
-  void emitForRange(loop::ForOp loop, int64_t from, int64_t to, int64_t step);
+  void emitForRange(loop::ForOp loop, mlir::Value from, mlir::Value to,
+                    int64_t step);
 
   // EmitReduce.cpp
   void emitReduce(loop::ReduceOp reduce);
@@ -79,9 +81,14 @@ private:
   mlir::Value broadcast(mlir::Value scalar);
   mlir::VectorType getWideType(mlir::Type type);
   mlir::Value getIndex(int64_t value);
+  /// The same for an extent or stride, which the launch may give.
+  mlir::Value getNumber(int64_t value);
 
   mlir::OpBuilder &builder;
   mlir::Location loc = builder.getUnknownLoc();
+  SymbolicSizes sizes;
+  /// Of the sizes, in order.
+  llvm::SmallVector<mlir::Value> sizeValues;
   /// Emitted values; memrefs map to pointers, induction variables to indices.
   mlir::IRMapping values;
   /// The induction variable of the loop that lanes are iterations of; null
@@ -90,8 +97,9 @@ private:
 };
 
 /// Offset in elements from the start of the memref, in the dimensions of the
-/// access's map.
-mlir::AffineExpr getLinearOffset(mlir::MemRefType type, mlir::AffineMap map);
+/// access's map. Sizes that the launch gives are symbols.
+mlir::AffineExpr getLinearOffset(mlir::MemRefType type, mlir::AffineMap map,
+                                 const SymbolicSizes &sizes);
 
 /// By how much `offset` grows with each step of `variable`: 0 if it does not
 /// depend on it, nullopt if not by a constant.
@@ -99,7 +107,8 @@ std::optional<int64_t> getStep(mlir::AffineExpr offset,
                                mlir::ValueRange indices, mlir::Value variable);
 
 /// The same for a load or store.
-std::optional<int64_t> getStep(mlir::Operation *access, mlir::Value variable);
+std::optional<int64_t> getStep(mlir::Operation *access, mlir::Value variable,
+                               const SymbolicSizes &sizes);
 
 /// Whether all of `block` can be computed for several iterations at once.
 bool canWiden(mlir::Block &block, bool allowReductions);

@@ -18,19 +18,14 @@
 #include "KernelEmitter.h"
 #include "deplo/Conversion/Passes.h"
 
-#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
-#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/DialectConversion.h"
 
 namespace deplo {
 #define GEN_PASS_DEF_LOOPTOLLVMPASS
@@ -40,20 +35,8 @@ namespace deplo {
 using namespace mlir;
 using namespace deplo;
 
-/// LLVM has an intrinsic for most functions and calls the C library where the
-/// processor has no instruction. log1p and expm1 would lose accuracy that way
-/// and go to the C library with the functions that have no intrinsic.
-static LogicalResult convertMathToIntrinsics(ModuleOp module) {
-  LLVMTypeConverter converter(module.getContext());
-  RewritePatternSet patterns(module.getContext());
-  populateMathToLLVMConversionPatterns(converter, patterns);
-  LLVMConversionTarget target(*module.getContext());
-  target.addLegalOp<math::ExpM1Op, math::Log1pOp>();
-  return applyPartialConversion(module, target, std::move(patterns));
-}
-
 static void addLowering(OpPassManager &passes) {
-  passes.addPass(createConvertMathToLibmPass());
+  passes.addPass(createExpandMathPass());
   passes.addPass(createConvertVectorToLLVMPass());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createArithToLLVMConversionPass());
@@ -99,8 +82,7 @@ struct LoopToLLVMPass : deplo::impl::LoopToLLVMPassBase<LoopToLLVMPass> {
     OpPassManager lowering(ModuleOp::getOperationName());
     addLowering(lowering);
     host::lowerHalfFloats(functions);
-    if (failed(convertMathToIntrinsics(functions)) ||
-        failed(runPipeline(lowering, functions)))
+    if (failed(runPipeline(lowering, functions)))
       return failure();
     return checkLowered(functions);
   }

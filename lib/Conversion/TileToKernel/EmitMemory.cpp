@@ -123,8 +123,13 @@ Value KernelEmitter::getIsLeaderWarp(const LinearLayout &layout) {
 }
 
 Value KernelEmitter::getIsLeader(const LinearLayout &layout) {
-  return conjunction(getIsZero(lane, layout.getReplicaMask().lane),
-                     getIsLeaderWarp(layout));
+  // A layout without lanes, of a tile of one element, tells none apart.
+  constexpr int64_t lanes = 32;
+  int64_t unknownLanes =
+      (lanes - 1) & ~int64_t(layout.getSize(InputDim::Lane) - 1);
+  return conjunction(
+      getIsZero(lane, layout.getReplicaMask().lane | unknownLanes),
+      getIsLeaderWarp(layout));
 }
 
 Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates,
@@ -138,7 +143,7 @@ Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates,
     Value position = add(start, multiply(coordinate, step));
     result = conjunction(
         result, arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
-                                      position, getIndex(bound))
+                                      position, getNumber(bound))
                     .getResult());
   }
   return result;

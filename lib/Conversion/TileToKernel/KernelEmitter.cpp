@@ -22,7 +22,8 @@ KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                              FlatSymbolRefAttr sharedMemory,
                              IntegerType indexType)
     : kernel(kernel), function(function), sharedMemory(sharedMemory),
-      indexType(indexType), builder(kernel.getLoc(), kernel.getContext()) {}
+      indexType(indexType), builder(kernel.getLoc(), kernel.getContext()),
+      sizes(SymbolicSizes::get(kernel)) {}
 
 LogicalResult KernelEmitter::run() {
   entry = function.addEntryBlock(builder);
@@ -52,8 +53,11 @@ void KernelEmitter::emitAxes() {
   for (int64_t i = kernel.getAxes().size() - 1; i >= 0; --i) {
     tile::AxisAttr axis = kernel.getAxis(i);
     Value position = getIndex(0);
-    if (axis.getBlocks() > 1) {
+    if (axis.getBlocks() > 1 || sizes.isSymbolic(axis.getExtent())) {
       Value blocks = getIndex(axis.getBlocks());
+      if (sizes.isSymbolic(axis.getExtent()))
+        blocks = arith::CeilDivUIOp::create(
+            builder, getNumber(axis.getExtent()), getIndex(axis.getStep()));
       position =
           i == 0 ? block
                  : arith::RemUIOp::create(builder, block, blocks).getResult();
@@ -292,8 +296,18 @@ LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
   };
   // The scratch may still be read by threads behind in a previous iteration.
   emitBarrier();
-  for (auto [reg, value] : llvm::enumerate(elements))
-    LLVM::StoreOp::create(builder, value, pointerTo(fromAttr, reg));
+  {
+    // Of those that hold the same element, one writes it.
+    OpBuilder::InsertionGuard guard(builder);
+    if (Value isLeader = getIsLeader(from))
+      builder.setInsertionPointToStart(
+          scf::IfOp::create(builder, isLeader, /*withElseRegion=*/false)
+              .thenBlock());
+    int32_t duplicates = from.getReplicaMask().reg;
+    for (auto [reg, value] : llvm::enumerate(elements))
+      if ((reg & duplicates) == 0)
+        LLVM::StoreOp::create(builder, value, pointerTo(fromAttr, reg));
+  }
   emitBarrier();
   for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg)
     results.push_back(
@@ -325,13 +339,35 @@ Value KernelEmitter::getIndex(int64_t value) {
   return arith::ConstantIntOp::create(builder, indexType, value);
 }
 
+Value KernelEmitter::getNumber(int64_t value) {
+  if (!sizes.isSymbolic(value))
+    return getIndex(value);
+  Value &number = numbers[value];
+  if (number)
+    return number;
+  // For the whole kernel: behind the thread's number.
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(warp);
+  SizeProduct product = sizes.getProduct(value);
+  for (unsigned factor : product.factors) {
+    Value size = entry->getArgument(kernel.getNumMemrefs() + factor);
+    if (indexType.getWidth() < 64)
+      size = arith::TruncIOp::create(builder, indexType, size);
+    number = number ? arith::MulIOp::create(builder, number, size) : size;
+  }
+  if (product.coefficient != 1)
+    number = arith::MulIOp::create(builder, number,
+                                   getIndex(product.coefficient));
+  return number;
+}
+
 Value KernelEmitter::add(Value lhs, Value rhs) {
   return builder.createOrFold<arith::AddIOp>(lhs, rhs,
                                              arith::IntegerOverflowFlags::nsw);
 }
 
 Value KernelEmitter::multiply(Value lhs, int64_t rhs) {
-  return builder.createOrFold<arith::MulIOp>(lhs, getIndex(rhs),
+  return builder.createOrFold<arith::MulIOp>(lhs, getNumber(rhs),
                                              arith::IntegerOverflowFlags::nsw);
 }
 

@@ -10,6 +10,7 @@
 #ifndef DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H
 #define DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H
 
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -26,7 +27,7 @@ class ReduceOp;
 class KernelEmitter {
 public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
-  /// the pointers of the kernel's memrefs. Index arithmetic is in `indexType`.
+  /// the pointers of the kernel's memrefs and the module's symbolic sizes. Index arithmetic is in `indexType`.
   /// `sharedMemory` is the symbol of the dynamic shared memory.
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
                 mlir::FlatSymbolRefAttr sharedMemory,
@@ -107,6 +108,8 @@ private:
   /// integer of an index.
   mlir::Type convertType(mlir::Type type);
   mlir::Value getIndex(int64_t value);
+  /// The same for an extent or stride, which the launch may give.
+  mlir::Value getNumber(int64_t value);
   mlir::Value add(mlir::Value lhs, mlir::Value rhs);
   mlir::Value multiply(mlir::Value lhs, int64_t rhs);
   mlir::Value conjunction(mlir::Value lhs, mlir::Value rhs);
@@ -120,6 +123,8 @@ private:
   mlir::FlatSymbolRefAttr sharedMemory;
   mlir::IntegerType indexType;
   mlir::ImplicitLocOpBuilder builder;
+  SymbolicSizes sizes;
+  llvm::DenseMap<int64_t, mlir::Value> numbers; // that the launch gives
   mlir::IRMapping mapping;
 
   mlir::Value thread, lane, warp;

@@ -35,23 +35,27 @@ constexpr unsigned globalAddressSpace = 1, sharedAddressSpace = 3;
 constexpr int64_t threadsPerWarp = 32;
 
 /// The number of elements between the first and the last that a memref spans.
-int64_t getSpan(MemRefType type) {
+int64_t getSpan(MemRefType type, const SymbolicSizes &sizes) {
   auto [strides, offset] = type.getStridesAndOffset();
   int64_t last = offset;
   for (auto [size, stride] : llvm::zip(type.getShape(), strides))
-    last += std::max<int64_t>(size - 1, 0) * stride;
-  return last + 1;
+    last = llvm::SaturatingAdd<uint64_t>(
+        last, llvm::SaturatingMultiply<uint64_t>(
+                  std::max<int64_t>(sizes.getMax(size) - 1, 0),
+                  sizes.getMax(stride)));
+  return std::min<uint64_t>(last, INT64_MAX - 1) + 1;
 }
 
 /// 32-bit arithmetic is enough if no coordinate, offset or bound in any block
 /// reaches 2^31: blocks may start below an extent and reach past it by a tile.
 IntegerType chooseIndexType(tile::KernelOp kernel) {
   constexpr int64_t limit = int64_t(1) << 30;
-  bool fits = llvm::all_of(kernel.getMemrefs(), [](BlockArgument argument) {
-    return getSpan(cast<MemRefType>(argument.getType())) < limit;
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  bool fits = llvm::all_of(kernel.getMemrefs(), [&](BlockArgument argument) {
+    return getSpan(cast<MemRefType>(argument.getType()), sizes) < limit;
   });
   for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
-    fits &= kernel.getAxis(i).getExtent() < limit;
+    fits &= sizes.getMax(kernel.getAxis(i).getExtent()) < limit;
   return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
 }
 
@@ -93,9 +97,20 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
                         tile::TargetAttr target) {
     if (failed(tile::verifyScheduled(kernel)))
       return failure();
+    SymbolicSizes sizes = SymbolicSizes::get(kernel);
     int64_t blocks = 1;
-    for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
-      blocks *= kernel.getAxis(i).getBlocks();
+    // Extent and step of each axis: where the launch gives an extent, it takes
+    // as many blocks along the others times as that needs.
+    SmallVector<int64_t> grid;
+    bool isSymbolic = false;
+    for (unsigned i = 0; i < kernel.getAxes().size(); ++i) {
+      tile::AxisAttr axis = kernel.getAxis(i);
+      llvm::append_range(grid, ArrayRef{axis.getExtent(), axis.getStep()});
+      if (!sizes.isSymbolic(axis.getExtent()))
+        blocks *= axis.getBlocks();
+      else
+        isSymbolic = true;
+    }
     // CUDA C++ Programming Guide, technical specifications: grid x-dimension.
     constexpr int64_t maxBlocks = (int64_t(1) << 31) - 1;
     if (blocks > maxBlocks)
@@ -107,6 +122,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     auto pointer =
         LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
     SmallVector<Type> argumentTypes(kernel.getNumMemrefs(), pointer);
+    argumentTypes.append(sizes.getSizes().size(), builder.getI64Type());
     auto function = LLVM::LLVMFuncOp::create(
         builder, kernel.getLoc(), kernel.getSymName(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
@@ -137,6 +153,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     function->setAttr("tile.launch",
                       tile::LaunchAttr::get(&getContext(), blocks, threads,
                                             emitter.getSharedBytes()));
+    if (isSymbolic)
+      function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));
     kernel.erase();
     return success();
   }

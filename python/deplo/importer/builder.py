@@ -9,12 +9,16 @@ compiler's verifier has the last word.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from .dtypes import FLOATS, double_literal, element_literal, ir_type
 from .locations import Location
 from .scalars import Region, Scalar
+
+if TYPE_CHECKING:
+    from .sizes import Size
 
 
 @dataclass(eq=False)
@@ -232,8 +236,17 @@ class GraphBuilder:
         result = Value("", tuple(shape), x.dtype).type
         return self.emit([f"{op} ", x, f"{attributes} : {x.type} -> {result}"], shape, x.dtype)
 
-    def text(self, results: Sequence[Value]) -> str:
-        """The whole module: one function that returns `results`."""
+    def text(self, results: Sequence[Value], sizes: Sequence["Size"] = ()) -> str:
+        """The whole module: one function that returns `results`.
+
+        Args:
+            sizes: that each call gives.
+        """
+        ranges = ", ".join(
+            f"{size.name} = array<i64: {size.generic}, {size.minimum}, {size.maximum}>"
+            for size in sizes
+        )
+        header = f"module attributes {{graph.sizes = {{{ranges}}}}} {{" if sizes else "module {"
         arguments = ", ".join(
             f"%{value.name}: {value.type} {{{attributes}}}{_at(location)}"
             for value, attributes, location in self._arguments
@@ -242,7 +255,7 @@ class GraphBuilder:
         marked = [f"{v.type} {{graph.unsigned}}" if v.dtype == "u8" else v.type for v in results]
         is_simple = len(types) == 1 and marked == types
         signature = types[0] if is_simple else f"({', '.join(marked)})"
-        lines = ["module {", f"  func.func @main({arguments}) -> {signature} {{"]
+        lines = [header, f"  func.func @main({arguments}) -> {signature} {{"]
         for line in self.lines:
             words = (f"%{p.name}" if isinstance(p, Value) else p for p in line.pieces)
             lines.append(f"    %{line.result.name} = graph.{''.join(words)}{line.at()}")

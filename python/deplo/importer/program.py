@@ -25,6 +25,7 @@ from deplo.errors import Error
 from .builder import GraphBuilder, Value
 from .locations import location_of
 from .lowering import Lowering
+from .sizes import Size, SizeBinder, align_shapes
 from .trace import export, input_names, reachable_modules
 
 _MUTATIONS = (
@@ -87,6 +88,7 @@ class ImportedProgram:
     bindings: one for each argument of the function, in order.
     outputs: how to rebuild the return value.
     exported: the program as `torch.export` gives it.
+    sizes: that each call gives.
     """
 
     text: str
@@ -94,6 +96,7 @@ class ImportedProgram:
     bindings: list[Binding]
     outputs: Outputs
     exported: ExportedProgram
+    sizes: list[Size]
 
 
 def import_program(
@@ -102,6 +105,7 @@ def import_program(
     *,
     names: Sequence[str] | None = None,
     modules: dict[str, nn.Module] | None = None,
+    dynamic_shapes: Sequence[Any] | dict[str, Any] | None = None,
     seed: int = 0,
 ) -> ImportedProgram:
     """Imports `function` as traced on `inputs` (their shapes and dtypes, not values).
@@ -109,20 +113,28 @@ def import_program(
     Args:
         names: of the inputs; default, the function's parameter names.
         modules: whose parameters the function uses; default, those it reaches.
+        dynamic_shapes: sizes that calls may change, as `torch.export` takes them: for
+            each input, or by the names of inputs, for example {"x": {0: Dim("rows")}}.
         seed: of dropout.
 
     Raises:
         Error: everything that can't be imported, in one paragraph.
     """
     modules = reachable_modules(function) if modules is None else modules
-    program = export_program(function, inputs, modules)
+    names = list(names or input_names(function, len(inputs)))
+    if dynamic_shapes is not None:
+        dynamic_shapes = align_shapes(dynamic_shapes, names, len(inputs))
+    program = export_program(function, inputs, modules, dynamic_shapes)
     prefixes = {f"root.m{i}": name for i, name in enumerate(modules)}
-    importer = _Importer(program, _keyed(modules), prefixes, inputs, seed)
-    return importer.run(list(names or input_names(function, len(inputs))))
+    importer = _Importer(program, _keyed(modules), prefixes, inputs, dynamic_shapes, seed)
+    return importer.run(names)
 
 
 def export_program(
-    function: Callable, inputs: Sequence[torch.Tensor], modules: dict[str, nn.Module] | None = None
+    function: Callable,
+    inputs: Sequence[torch.Tensor],
+    modules: dict[str, nn.Module] | None = None,
+    dynamic_shapes: Sequence[Any] | None = None,
 ) -> ExportedProgram:
     """`function` in core ATen operators, whether deplo has them or not.
 
@@ -136,7 +148,7 @@ def export_program(
                 "inputs: bind other arguments with functools.partial or a lambda"
             )
     modules = reachable_modules(function) if modules is None else modules
-    return export(function, inputs, _keyed(modules))
+    return export(function, inputs, _keyed(modules), dynamic_shapes)
 
 
 def _keyed(modules: dict[str, nn.Module]) -> dict[str, nn.Module]:
@@ -151,9 +163,15 @@ class _Importer:
         modules: dict[str, nn.Module],
         prefixes: dict[str, str],
         inputs: Sequence[torch.Tensor],
+        dynamic_shapes: Sequence[Any] | None,
         seed: int,
     ) -> None:
         self.program = program
+        self.sizes: list[Size] = []
+        if dynamic_shapes is not None:
+            binder = SizeBinder(program, dynamic_shapes)
+            binder.run()
+            self.sizes = binder.sizes
         self.root = nn.ModuleDict({"root": nn.ModuleDict(modules)})
         self.prefixes = prefixes
         self.inputs = inputs
@@ -189,8 +207,8 @@ class _Importer:
         if not results:
             raise Error("the function computes nothing from its inputs: return a new tensor")
         fx_text = self._fx_text()
-        text = self.builder.text(results)
-        return ImportedProgram(text, fx_text, self.bindings, outputs, self.program)
+        text = self.builder.text(results, self.sizes)
+        return ImportedProgram(text, fx_text, self.bindings, outputs, self.program, self.sizes)
 
     def _fx_text(self) -> str:
         """The program as Python, under the source's names and with the source's lines."""
@@ -231,6 +249,8 @@ class _Importer:
         if binding.position is None and tensor.dim() == 0 and tensor.device not in devices:
             self.lowering.values[node] = self.builder.constant(tensor.item(), dtype)
             return
+        if self.sizes and binding.position is not None:
+            tensor = node.meta["val"]  # of the sizes that stand for those of calls
         value = Value(self._ssa_name(binding.name), tuple(tensor.shape), dtype)
         strides = None if tensor.is_contiguous() else tensor.stride()
         self.builder.argument(value, binding.name, strides)

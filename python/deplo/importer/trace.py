@@ -70,9 +70,15 @@ def input_names(function: Callable, count: int) -> list[str]:
 
 
 def export(
-    function: Callable, inputs: Sequence[torch.Tensor], modules: Mapping[str, nn.Module]
+    function: Callable,
+    inputs: Sequence[torch.Tensor],
+    modules: Mapping[str, nn.Module],
+    dynamic_shapes: Sequence[Any] | None = None,
 ) -> ExportedProgram:
     """The exported program after decomposition into operators of the handler table.
+
+    Args:
+        dynamic_shapes: for each input, as `torch.export` takes it.
 
     Raises:
         Error: the callable failed, with its line and message.
@@ -80,7 +86,10 @@ def export(
     wrapped = _Traced(function, modules)
     try:
         with torch.no_grad(), torch.fx.traceback.preserve_node_meta(), _quiet():
-            program = torch.export.export(wrapped, tuple(inputs), strict=False)
+            shapes = None if dynamic_shapes is None else {"inputs": tuple(dynamic_shapes)}
+            program = torch.export.export(
+                wrapped, tuple(inputs), dynamic_shapes=shapes, strict=False
+            )
             return program.run_decompositions(decompositions())
     except Exception as error:
         raise Error(explain_failure(error)) from error

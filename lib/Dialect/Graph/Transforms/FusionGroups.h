@@ -9,6 +9,7 @@
 #include "deplo/Analysis/FusionCost.h"
 #include "deplo/Dialect/Graph/Transforms/IterationSpace.h"
 #include "deplo/Dialect/Graph/Transforms/Passes.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -140,6 +141,7 @@ private:
   mlir::func::FuncOp function;
   MachineModel machine;
   FusionPolicy policy;
+  SymbolicSizes sizes;
   IterationSpace space;
   std::vector<Primitive> primitives;
   llvm::DenseMap<mlir::Value, unsigned> producers;

@@ -61,10 +61,19 @@ static std::string joinSources(ArrayRef<Operation *> ops, StringRef many) {
   return sources.size() > maxOperators ? many.str() : llvm::join(sources, "_");
 }
 
+/// A size as a part of a name: 2048, rows, 8_groups.
+static std::string getSizeName(int64_t size, const SymbolicSizes &sizes) {
+  std::string name = sizes.describe(size);
+  llvm::erase(name, ' ');
+  std::replace(name.begin(), name.end(), '*', '_');
+  return name;
+}
+
 /// rms_norm_2048: the operators of the reductions and how many elements the
 /// last of them reduces. silu_mul_5632: the operators of a chain of maps and
 /// the size of the innermost axis.
-static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops) {
+static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
+                               const SymbolicSizes &sizes) {
   SmallVector<Operation *> named(ops);
   bool isReduction = isa<ReduceOp>(dominant);
   if (isReduction)
@@ -81,7 +90,7 @@ static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops) {
   }
   auto type = cast<RankedTensorType>(dominant->getResult(0).getType());
   if (type.getRank() > 0)
-    name += "_" + std::to_string(type.getShape().back());
+    name += "_" + getSizeName(type.getShape().back(), sizes);
   return name;
 }
 
@@ -108,7 +117,8 @@ void FusionGroups::nameKernels() {
     SmallVector<Operation *> ops;
     for (unsigned member : group.members)
       ops.push_back(primitives[member].op);
-    std::string base = getBaseName(getDominant(group), ops), name = base;
+    std::string base = getBaseName(getDominant(group), ops, sizes);
+    std::string name = base;
     for (unsigned suffix = 1; !taken.insert(name).second; ++suffix)
       name = base + "_" + std::to_string(suffix);
     kernelNames[index] = name;

@@ -7,6 +7,7 @@
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/Graph/Transforms/Decompose.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -121,12 +122,14 @@ namespace {
 class Preparation {
 public:
   Preparation(RewriterBase &rewriter, func::FuncOp function)
-      : rewriter(rewriter), function(function) {}
+      : rewriter(rewriter), function(function),
+        sizes(SymbolicSizes::get(function)) {}
 
   LogicalResult run();
 
 private:
   LogicalResult checkOperations();
+  LogicalResult checkReducedSizes(Operation &op);
   void duplicateConversions();
   LogicalResult makeReadable(Operation *op);
   Value chooseCopied(Operation *op, Value operand);
@@ -137,11 +140,29 @@ private:
 
   RewriterBase &rewriter;
   func::FuncOp function;
+  SymbolicSizes sizes;
   llvm::DenseMap<Value, MapOp> copies;
   SmallVector<Operation *> pending;
 };
 
 } // namespace
+
+/// A loop that folds as many elements as is known when the program runs has no
+/// schedule.
+LogicalResult Preparation::checkReducedSizes(Operation &op) {
+  auto reduce = dyn_cast<ReduceOp>(op);
+  if (!reduce)
+    return success();
+  for (int64_t axis : reduce.getAxes()) {
+    int64_t size = reduce.getInput().getType().getDimSize(axis);
+    if (sizes.isSymbolic(size))
+      return op.emitOpError()
+             << "reduces axis " << axis << " of size " << sizes.describe(size)
+             << ", which is known when the program runs; compile for a fixed "
+                "size of that axis";
+  }
+  return success();
+}
 
 LogicalResult Preparation::checkOperations() {
   if (!function.getBody().hasOneBlock())
@@ -149,7 +170,8 @@ LogicalResult Preparation::checkOperations() {
         "has control flow, deplo-fuse-vertical needs a single block");
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (isa<MapOp, ReduceOp, IndexMapOp, GatherOp, FusedOp>(op)) {
-      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
+      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")) ||
+          failed(checkReducedSizes(op)))
         return failure();
       for (ValueRange values :
            {ValueRange(op.getOperands()), ValueRange(op.getResults())})

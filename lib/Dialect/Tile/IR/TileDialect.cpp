@@ -90,6 +90,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
           "attribute tile.launch is a #tile.launch on a function");
     return success();
   }
+  if (name == "tile.grid") {
+    if (!isa<FunctionOpInterface>(op) ||
+        !isa<DenseI64ArrayAttr>(attribute.getValue()) ||
+        cast<DenseI64ArrayAttr>(attribute.getValue()).size() % 2 != 0)
+      return op->emitOpError("attribute tile.grid is an array of the extent and "
+                             "step of each axis on a function");
+    return success();
+  }
   if (name == "tile.unroll") {
     auto factor = dyn_cast<IntegerAttr>(attribute.getValue());
     if (!isa<scf::ForOp>(op) || !factor || factor.getInt() < 1)

@@ -184,4 +184,20 @@ def FuseLoopsPass : Pass<"deplo-fuse-loops", "::deplo::loop::KernelOp"> {
   }];
 }
 
+def VerifySizesPass : Pass<"deplo-verify-sizes", "::mlir::ModuleOp"> {
+  let summary = "check that kernels are right for every value of symbolic sizes";
+  let description = [{
+    A size that is known when the program runs is a generic number in the IR
+    (`graph.sizes` of the module). This pass changes nothing: it fails where what
+    a kernel does with such a size is not right, or not possible, for all values
+    of its range:
+
+    - a size is the extent of parallel loops around everything else; no reduction
+      and no loop beside others runs over it;
+    - the coordinate along a dimension of such a size is the variable of a loop
+      of that extent, or a number below all sizes of the range;
+    - no other coordinate contains a size.
+  }];
+}
+
 #endif // DEPLO_DIALECT_LOOP_TRANSFORMS_PASSES_TD

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Checks that kernels are right for every value of the sizes that are known only
+// when a program runs (SymbolicSizes). A kernel is, where
+// - each such size is the extent of parallel loops around everything else, so
+//   that neither a reduction nor a loop inside of one runs over it,
+// - and a coordinate along a dimension of such a size is the variable of a loop
+//   of that extent, or a number below every size of the range; other coordinates
+//   don't contain one.
+
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/Transforms/Passes.h"
+#include "deplo/Dialect/SymbolicSizes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace deplo::loop {
+#define GEN_PASS_DEF_VERIFYSIZESPASS
+#include "deplo/Dialect/Loop/Transforms/Passes.h.inc"
+} // namespace deplo::loop
+
+using namespace mlir;
+using namespace deplo;
+using namespace deplo::loop;
+
+static constexpr llvm::StringLiteral remedy =
+    "compile for a fixed size of that dimension";
+
+/// Whether the loop is one of a nest around all else of the kernel.
+static bool isOuterLoop(ForOp loop) {
+  Operation *parent = loop->getParentOp();
+  auto isAlone = [&](Operation &op) {
+    return &op == loop || (op.getNumRegions() == 0 && !isa<StoreOp>(op));
+  };
+  if (!llvm::all_of(*loop->getBlock(), isAlone))
+    return false;
+  return isa<KernelOp>(parent) || isOuterLoop(cast<ForOp>(parent));
+}
+
+static int64_t getExtent(Value variable) {
+  auto argument = dyn_cast<BlockArgument>(variable);
+  Operation *parent =
+      argument ? argument.getOwner()->getParentOp() : nullptr;
+  if (auto loop = dyn_cast_or_null<ForOp>(parent))
+    return loop.getExtent();
+  if (auto loop = dyn_cast_or_null<ReduceOp>(parent))
+    return loop.getExtent();
+  return 0;
+}
+
+template <typename AccessOp>
+static LogicalResult verifyAccess(AccessOp access, const SymbolicSizes &sizes) {
+  // Numbers near a generic one can only come from it.
+  int64_t limit = INT64_MAX;
+  for (const SymbolicSize &size : sizes.getSizes())
+    limit = std::min(limit, size.generic / 2);
+  for (auto [size, expr] : llvm::zip_equal(access.getMemRefType().getShape(),
+                                           access.getMap().getResults())) {
+    auto fail = [&, size = size] {
+      return access.emitOpError()
+             << "reaches only a part of " << sizes.describe(size)
+             << " elements, a number that is known when the program runs; "
+             << remedy;
+    };
+    bool isSymbolic = sizes.isSymbolic(size);
+    if (isSymbolic) {
+      if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+        if (getExtent(access.getIndices()[dim.getPosition()]) != size)
+          return fail();
+        continue;
+      }
+      auto constant = dyn_cast<AffineConstantExpr>(expr);
+      if (!constant || constant.getValue() >= sizes.getMin(size))
+        return fail();
+      continue;
+    }
+    WalkResult result = WalkResult::advance();
+    expr.walk([&](AffineExpr part) {
+      auto constant = dyn_cast<AffineConstantExpr>(part);
+      if (constant && std::abs(constant.getValue()) >= limit)
+        result = WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      return access.emitOpError()
+             << "has a coordinate that depends on a size that is known when "
+                "the program runs; "
+             << remedy;
+  }
+  return success();
+}
+
+namespace {
+
+struct VerifySizesPass : deplo::loop::impl::VerifySizesPassBase<VerifySizesPass> {
+  void runOnOperation() override {
+    if (failed(SymbolicSizes::verify(getOperation())))
+      return signalPassFailure();
+    SymbolicSizes sizes = SymbolicSizes::get(getOperation());
+    if (sizes.empty())
+      return;
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      if (kernel.walk([&](Operation *op) { return verify(op, sizes); })
+              .wasInterrupted())
+        return signalPassFailure();
+  }
+
+  WalkResult verify(Operation *op, const SymbolicSizes &sizes) {
+    if (auto reduce = dyn_cast<ReduceOp>(op)) {
+      if (sizes.isSymbolic(reduce.getExtent()))
+        return op->emitOpError()
+               << "reduces " << sizes.describe(reduce.getExtent())
+               << " elements, a number that is known when the program runs; "
+               << remedy;
+    } else if (auto loop = dyn_cast<ForOp>(op)) {
+      if (sizes.isSymbolic(loop.getExtent()) && !isOuterLoop(loop))
+        return op->emitOpError()
+               << "goes over " << sizes.describe(loop.getExtent())
+               << " elements inside of other loops, a number that is known "
+                  "when the program runs; "
+               << remedy;
+    } else if (auto load = dyn_cast<LoadOp>(op)) {
+      return verifyAccess(load, sizes);
+    } else if (auto store = dyn_cast<StoreOp>(op)) {
+      return verifyAccess(store, sizes);
+    }
+    return WalkResult::advance();
+  }
+};
+
+} // namespace

@@ -1,0 +1,219 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes that calls change: one compilation is right for all of them."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from numeric import check, move, randn, sum_units
+from torch.export import Dim
+
+import deplo
+from deplo.compilation import Options, compile_ir
+from deplo.importer import import_program
+
+
+def compiled(function, examples, shapes, device, **options):
+    place = "cuda" if device == "cuda" else "cpu"
+    return deplo.compile(
+        function,
+        [move(x, place) for x in examples],
+        device=device,
+        dynamic_shapes=shapes,
+        **options,
+    )
+
+
+def call(function, inputs, device):
+    place = "cuda" if device == "cuda" else "cpu"
+    results = function(*[move(x, place) for x in inputs])
+    results = results if isinstance(results, tuple) else (results,)
+    return [result.cpu() for result in results]
+
+
+ROWS = Dim("rows", min=0, max=5000)
+COUNTS = (0, 1, 2, 7, 64, 129, 5000)
+
+
+@pytest.mark.parametrize("width", [1, 33, 2048])
+def test_rows_of_a_chain(width, device):
+    def function(x, y):
+        return torch.sigmoid(x) * y + 1
+
+    shapes = {"x": {0: ROWS}, "y": {0: ROWS}}
+    fast = compiled(function, (randn(8, width), randn(8, width)), shapes, device)
+    for count in COUNTS:
+        inputs = randn(count, width), randn(count, width, seed=1)
+        (got,) = call(fast, inputs, device)
+        want = function(*(x.double() for x in inputs))
+        check(got, want, 16, scale=want.abs() + 1, what=f"{count} rows")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+def test_rows_of_a_normalisation(dtype, device):
+    def function(x, w):
+        return F.rms_norm(x, (300,), w, 1e-6)
+
+    w = randn(300, dtype=dtype, seed=1)
+    fast = compiled(function, (randn(8, 300, dtype=dtype), w), ({0: ROWS}, None), device)
+    for count in COUNTS:
+        x = randn(count, 300, dtype=dtype)
+        (got,) = call(fast, (x, w), device)
+        check(got, function(x.double(), w.double()), 16, what=f"{count} rows")
+
+
+def test_rows_of_several_results(device):
+    def function(x):
+        h = x * 2
+        return h, h.sum(-1), F.softmax(h, -1)
+
+    fast = compiled(function, (randn(8, 77),), ({0: ROWS},), device)
+    for count in COUNTS:
+        x = randn(count, 77)
+        got = call(fast, (x,), device)
+        want = function(x.double())
+        check(got[0], want[0], 1)
+        check(got[1], want[1], sum_units(77), want[0].abs().sum(-1))
+        check(got[2], want[2], 60)
+
+
+def test_batch_and_length(device):
+    """Two sizes, and their product after flattening."""
+
+    def function(x, w):
+        return F.rms_norm(x, (48,), w, 1e-6).flatten(0, 1) * 2
+
+    shapes = ({0: Dim("batch", min=1, max=64), 1: Dim("length", min=1, max=4096)}, None)
+    w = randn(48, seed=1)
+    fast = compiled(function, (randn(2, 3, 48), w), shapes, device)
+    for batch, length in ((1, 1), (1, 300), (64, 1), (3, 129), (5, 1024)):
+        x = randn(batch, length, 48)
+        (got,) = call(fast, (x, w), device)
+        check(got, function(x.double(), w.double()), 20, what=f"{batch} x {length}")
+
+
+def test_last_axis_of_maps(device):
+    """Strides depend on the size; rows are broadcast along it."""
+
+    def function(x, y, z):
+        return torch.tanh(x + y) * z
+
+    length = Dim("length", min=1, max=3000)
+    shapes = ({1: length}, {0: length}, None)
+    fast = compiled(function, (randn(5, 9), randn(9), randn(5, 1)), shapes, device)
+    for n in (1, 2, 31, 1000, 3000):
+        inputs = randn(5, n), randn(n, seed=1), randn(5, 1, seed=2)
+        (got,) = call(fast, inputs, device)
+        check(got, function(*(x.double() for x in inputs)), 32, scale=1.0, what=f"{n}")
+
+
+def test_sums_along_fixed_axes_of_symbolic_columns(device):
+    def function(x):
+        return x.sum(0), x.amax(0)
+
+    fast = compiled(function, (randn(12, 9),), ({1: Dim("columns", min=1, max=3000)},), device)
+    for n in (1, 2, 15, 16, 17, 33, 3000):
+        x = randn(12, n)
+        got = call(fast, (x,), device)
+        check(got[0], x.double().sum(0), sum_units(12), x.double().abs().sum(0))
+        assert torch.equal(got[1], x.amax(0))
+
+
+def test_transposed_rows(device):
+    def function(x):
+        return x.t() + 1
+
+    fast = compiled(function, (randn(8, 6),), ({0: ROWS},), device)
+    for count in (1, 2, 33, 5000):
+        x = randn(count, 6)
+        (got,) = call(fast, (x,), device)
+        assert torch.equal(got, x.t() + 1)
+
+
+def test_kernels_that_pass_values_on(device):
+    """Sums of rows, then of columns, are two kernels with memory in between."""
+
+    def function(x):
+        return (x - x.mean(-1, keepdim=True)).reshape(-1, 4, 5).transpose(1, 2).softmax(2) * 3
+
+    fast = compiled(function, (randn(8, 20),), ({0: ROWS},), device)
+    for count in (1, 3, 200):
+        x = randn(count, 20)
+        (got,) = call(fast, (x,), device)
+        check(got, function(x.double()), 200, scale=1.0, what=f"{count} rows")
+
+
+def test_declared_multiples(device):
+    """What is known to divide a size makes accesses wide; other sizes are refused."""
+    groups = Dim("groups", min=1, max=100)
+    fast = compiled(lambda x: x.t() * 2, (randn(24, 3),), ({0: 8 * groups},), device)
+    for count in (16, 160, 800):
+        x = randn(count, 3)
+        assert torch.equal(call(fast, (x,), device)[0], x.t() * 2)
+    with pytest.raises(deplo.Error, match=r"has size 12 in dimension 0, .* multiples of 8"):
+        call(fast, (randn(12, 3),), device)
+
+
+def test_sizes_out_of_range_are_named(device):
+    shapes = ({0: Dim("rows", min=2, max=100)},)
+    fast = compiled(lambda x: x * 2, (randn(4, 8),), shapes, device)
+    message = "size 'rows' is 101, but 'main' is compiled for 2 to 100"
+    with pytest.raises(deplo.Error, match=message):
+        call(fast, (randn(101, 8),), device)
+    with pytest.raises(deplo.Error, match="size 'rows' is 1,"):
+        call(fast, (randn(1, 8),), device)
+    with pytest.raises(deplo.Error, match=r"has shape \(4, 9\), .* compiled for \(4, 8\)"):
+        call(fast, (randn(4, 9),), device)
+
+
+def test_one_size_is_one_size(device):
+    fast = compiled(lambda x, y: x + y, (randn(4, 8), randn(4, 8)), ({0: ROWS}, {0: ROWS}), device)
+    with pytest.raises(deplo.Error, match=r"argument 1 .* has shape \(5, 8\), .* for \(4, 8\)"):
+        call(fast, (randn(4, 8), randn(5, 8)), device)
+
+
+def test_a_package_says_what_sizes_it_takes(device):
+    fast = compiled(lambda x: x * 2, (randn(4, 8),), ({0: ROWS},), device)
+    loaded = deplo.load(fast.package, device)
+    for count in (0, 3, 1000):
+        x = randn(count, 8)
+        assert torch.equal(call(loaded, (x,), device)[0], x * 2)
+
+
+@pytest.mark.parametrize(
+    "function,message",
+    [
+        (lambda x: x.sum(0), "reduces axis 0 of size rows, .* compile for a fixed size"),
+        (lambda x: x * x.shape[0], "uses the size .* as a number"),
+        (lambda x: torch.cat([x, x[:1]]), "no product of sizes"),
+    ],
+)
+def test_what_is_not_possible_is_one_sentence(function, message, compiler):
+    with pytest.raises(deplo.Error, match=message) as error:
+        shapes = ({0: Dim("rows", min=2, max=99)},)
+        deplo.compile(function, (randn(8, 16),), device="host", dynamic_shapes=shapes)
+    assert "\n" not in str(error.value)
+
+
+def test_three_sizes_are_too_many(compiler):
+    shapes = ({i: Dim(name) for i, name in enumerate("abc")},)
+    with pytest.raises(deplo.Error, match="a, b, c are known at run time only"):
+        import_program(lambda x: x + 1, (randn(2, 3, 4),), dynamic_shapes=shapes)
+
+
+def test_unknown_input_name(compiler):
+    with pytest.raises(deplo.Error, match="names 'y', but the inputs are x"):
+        import_program(lambda x: x + 1, (randn(2, 3),), dynamic_shapes={"y": {0: ROWS}})
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_device_code_takes_sizes_as_arguments(target, compiler):
+    program = import_program(
+        lambda x, w: F.rms_norm(x, (300,), w) + x.amax(-1, keepdim=True),
+        (randn(8, 300), randn(300)),
+        dynamic_shapes=({0: ROWS}, None),
+    )
+    ptx = compile_ir(program.text, Options(level="ptx", target=target)).ir
+    assert ".param .u64 rms_norm" in ptx
+    # The number that stands for the size is nowhere in the program.
+    assert str(program.sizes[0].generic) not in ptx

@@ -1,0 +1,23 @@
+// RUN: deplo-opt %s --deplo-loop-to-llvm | FileCheck %s
+
+// Sizes come behind the pointers, as 64-bit integers; loops end at them, and
+// strides are multiples of them. The number that stands for one is gone.
+module attributes {graph.sizes = {rows = array<i64: 1048583, 0, 5000>}} {
+  // CHECK-LABEL: llvm.func private @columns.body(
+  // CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: i64)
+  // CHECK:         llvm.icmp "slt" %{{.*}}, %[[ROWS]] : i64
+  // CHECK-NOT:     1048583
+  // CHECK-LABEL: llvm.func @columns(
+  // CHECK-SAME:    %[[ARGS:.*]]: !llvm.ptr)
+  // CHECK:         %[[SLOT:.*]] = llvm.getelementptr %[[ARGS]][2]
+  // CHECK:         %[[SIZE:.*]] = llvm.load %[[SLOT]] : !llvm.ptr -> i64
+  // CHECK:         llvm.call @columns.body(%{{.*}}, %{{.*}}, %[[SIZE]])
+  loop.kernel @columns(%x: memref<5x1048583xf32>, %y: memref<5x1048583xf32>) {
+    loop.for %i = 0 to 5 {
+      loop.for %j = 0 to 1048583 {
+        %a = loop.load %x[%i, %j] : memref<5x1048583xf32>
+        loop.store %a, %y[%i, %j] : memref<5x1048583xf32>
+      }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+// RUN: deplo-opt %s --split-input-file --verify-diagnostics --deplo-verify-sizes | FileCheck %s
+
+// Rows of a number that is known when the program runs, in the outermost loop.
+// CHECK-LABEL: loop.kernel @rows
+module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
+  loop.kernel @rows(%x: memref<1048583x8xf32>, %y: memref<1048583xf32>) {
+    loop.for %i = 0 to 1048583 {
+      %s = loop.reduce add %k = 0 to 8 : f32 {
+        %a = loop.load %x[%i, %k] : memref<1048583x8xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[%i] : memref<1048583xf32>
+    }
+  }
+}
+
+// -----
+
+// A multiple of the size is one, too; the first row is there for at least one.
+// CHECK-LABEL: loop.kernel @first_row
+module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
+  loop.kernel @first_row(%x: memref<1048583x8xf32>, %y: memref<8388664xf32>) {
+    loop.for %i = 0 to 8388664 {
+      %a = loop.load %x[0, 3] : memref<1048583x8xf32>
+      loop.store %a, %y[%i] : memref<8388664xf32>
+    }
+  }
+}
+
+// -----
+
+module attributes {graph.sizes = {rows = array<i64: 1048583, 0, 5000>}} {
+  loop.kernel @sum(%x: memref<1048583x8xf32>, %y: memref<8xf32>) {
+    loop.for %j = 0 to 8 {
+      // expected-error @+1 {{reduces rows elements, a number that is known when the program runs; compile for a fixed size of that dimension}}
+      %s = loop.reduce add %i = 0 to 1048583 : f32 {
+        %a = loop.load %x[%i, %j] : memref<1048583x8xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[%j] : memref<8xf32>
+    }
+  }
+}
+
+// -----
+
+module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
+  loop.kernel @inner(%x: memref<8xf32>, %z: memref<8xf32>, %y: memref<8x1048583xf32>) {
+    loop.for %j = 0 to 8 {
+      %a = loop.load %x[%j] : memref<8xf32>
+      loop.store %a, %z[%j] : memref<8xf32>
+      // expected-error @+1 {{goes over rows elements inside of other loops, a number that is known when the program runs}}
+      loop.for %i = 0 to 1048583 {
+        loop.store %a, %y[%j, %i] : memref<8x1048583xf32>
+      }
+    }
+  }
+}
+
+// -----
+
+// There may be no row at all.
+module attributes {graph.sizes = {rows = array<i64: 1048583, 0, 5000>}} {
+  loop.kernel @no_row(%x: memref<1048583x8xf32>, %y: memref<1048583xf32>) {
+    loop.for %i = 0 to 1048583 {
+      // expected-error @+1 {{reaches only a part of rows elements}}
+      %a = loop.load %x[0, 0] : memref<1048583x8xf32>
+      loop.store %a, %y[%i] : memref<1048583xf32>
+    }
+  }
+}
+
+// -----
+
+module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
+  loop.kernel @some_rows(%x: memref<1048583xf32>, %y: memref<8xf32>) {
+    loop.for %i = 0 to 8 {
+      // expected-error @+1 {{reaches only a part of rows elements}}
+      %a = loop.load %x[%i] : memref<1048583xf32>
+      loop.store %a, %y[%i] : memref<8xf32>
+    }
+  }
+}
+
+// -----
+
+module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
+  loop.kernel @last_of(%x: memref<2097153xf32>, %y: memref<8xf32>) {
+    loop.for %i = 0 to 8 {
+      // expected-error @+1 {{has a coordinate that depends on a size that is known when the program runs}}
+      %a = loop.load %x[%i + 1048583] : memref<2097153xf32>
+      loop.store %a, %y[%i] : memref<8xf32>
+    }
+  }
+}
