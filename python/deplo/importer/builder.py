@@ -194,6 +194,10 @@ class GraphBuilder:
     def softmax(self, op: str, x: Value, axis: int) -> Value:
         return self.emit([f"{op} ", x, f" axis {axis} : {x.type}"], x.shape, x.dtype)
 
+    def scan(self, monoid: str, x: Value, axis: int) -> Value:
+        """Each element folded with those before it, in the dtype of `x`."""
+        return self.emit([f"scan {monoid} ", x, f" axis {axis} : {x.type}"], x.shape, x.dtype)
+
     def norm(
         self, op: str, x: Value, weight: Value | None, bias: Value | None, rank: int, eps: float
     ) -> Value:

@@ -20,6 +20,7 @@ from . import (  # noqa: F401  (they fill the table)
     pooling,
     random,
     reductions,
+    scans,
     scatters,
     sorting,
     views,

@@ -252,6 +252,15 @@ func.func @log_softmax_c1(%x: tensor<4x8xf32>) {
 
 // -----
 
+// graph.scan C1: the axis.
+func.func @scan_c1(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'graph.scan' op axis is 2, the operand has 2 axes}}
+  %0 = graph.scan add %x axis 2 : tensor<4x8xf32>
+  return
+}
+
+// -----
+
 // graph.reshape C1: as many elements.
 func.func @reshape_c1(%x: tensor<4x8xf32>) {
   // expected-error @below {{'graph.reshape' op the operand has 32 elements, the result 24}}

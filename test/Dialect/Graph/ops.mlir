@@ -116,6 +116,16 @@ func.func @normalizations(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
   return
 }
 
+// Scans along an axis, of floats and of integers.
+// CHECK-LABEL: func.func @scans
+// CHECK:         graph.scan add %{{.*}} axis 1 : tensor<4x8xf32>
+// CHECK:         graph.scan max %{{.*}} axis 0 : tensor<4x8xi64>
+func.func @scans(%x: tensor<4x8xf32>, %n: tensor<4x8xi64>) {
+  %0 = graph.scan add %x axis 1 : tensor<4x8xf32>
+  %1 = graph.scan max %n axis 0 : tensor<4x8xi64>
+  return
+}
+
 // CHECK-LABEL: func.func @views
 // CHECK:         graph.reshape %{{.*}} : tensor<4x8xf32> -> tensor<2x16xf32>
 // CHECK:         graph.permute %{{.*}} by [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>

@@ -168,8 +168,8 @@ LogicalResult RmsNormOp::verify() {
 
 LogicalResult LayerNormOp::verify() { return verifyNorm(*this); }
 
-template <typename SoftmaxLikeOp>
-static LogicalResult verifySoftmaxLike(SoftmaxLikeOp op) {
+/// C1 of operators along one axis.
+template <typename OpTy> static LogicalResult verifyAxis(OpTy op) {
   auto type = cast<RankedTensorType>(op.getInput().getType());
   int64_t axis = op.getAxis();
   if (axis < 0 || axis >= type.getRank()) // C1
@@ -178,9 +178,11 @@ static LogicalResult verifySoftmaxLike(SoftmaxLikeOp op) {
   return success();
 }
 
-LogicalResult SoftmaxOp::verify() { return verifySoftmaxLike(*this); }
+LogicalResult SoftmaxOp::verify() { return verifyAxis(*this); }
 
-LogicalResult LogSoftmaxOp::verify() { return verifySoftmaxLike(*this); }
+LogicalResult LogSoftmaxOp::verify() { return verifyAxis(*this); }
+
+LogicalResult ScanOp::verify() { return verifyAxis(*this); }
 
 //===----------------------------------------------------------------------===//
 // Views

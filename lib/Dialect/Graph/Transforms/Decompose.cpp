@@ -125,8 +125,9 @@ LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   Value value;
   if (type.getNumElements() == 0 || isOfNothing(op))
     value = buildOfNothing(rewriter, loc, op);
-  for (auto *decomposeKind : {decomposePointwise, decomposeReduction,
-                              decomposeNormalization, decomposeView})
+  for (auto *decomposeKind :
+       {decomposePointwise, decomposeReduction, decomposeNormalization,
+        decomposeScan, decomposeView})
     if (!value)
       value = decomposeKind(builder, op);
   if (!value)

@@ -121,6 +121,13 @@ Value PrimitiveBuilder::map(ValueRange operands, Formula formula) {
              formula);
 }
 
+Value PrimitiveBuilder::combine(Monoid kind, Value lhs, Value rhs) {
+  auto body = [&](OpBuilder &bodyBuilder, Location loc, ValueRange elements) {
+    return deplo::combine(bodyBuilder, loc, kind, elements[0], elements[1]);
+  };
+  return MapOp::create(builder, loc, getTensorType(lhs), {lhs, rhs}, body);
+}
+
 Value PrimitiveBuilder::convert(Value value, Type elementType) {
   RankedTensorType type = getTensorType(value);
   if (type.getElementType() == elementType)
@@ -142,6 +149,15 @@ Value PrimitiveBuilder::indexMap(Value value, ArrayRef<int64_t> shape,
       RankedTensorType::get(shape, getTensorType(value).getElementType());
   return builder.createOrFold<IndexMapOp>(
       loc, type, value, AffineMapAttr::get(simplifyInRange(map, shape)));
+}
+
+Value PrimitiveBuilder::gather(Value value, ArrayRef<int64_t> shape,
+                               AffineMap map, AffineMap guard, TypedAttr fill) {
+  auto type =
+      RankedTensorType::get(shape, getTensorType(value).getElementType());
+  return builder.createOrFold<GatherOp>(loc, type, value, ValueRange(),
+                                        simplifyInRange(map, shape),
+                                        simplifyInRange(guard, shape), fill);
 }
 
 Value PrimitiveBuilder::keepDims(Value value, ArrayRef<int64_t> axes) {

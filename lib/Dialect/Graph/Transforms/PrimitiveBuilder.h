@@ -72,6 +72,9 @@ public:
   /// As above, of f32 elements, in the shape of the first operand.
   mlir::Value map(mlir::ValueRange operands, Formula formula);
 
+  /// The monoid's combination of corresponding elements.
+  mlir::Value combine(Monoid kind, mlir::Value lhs, mlir::Value rhs);
+
   /// `value` in f32.
   mlir::Value widen(mlir::Value value);
 
@@ -91,6 +94,11 @@ public:
   /// A tensor of `shape` that reads `value` through `map`.
   mlir::Value indexMap(mlir::Value value, llvm::ArrayRef<int64_t> shape,
                        mlir::AffineMap map);
+
+  /// As above where `guard` holds, `fill` elsewhere.
+  mlir::Value gather(mlir::Value value, llvm::ArrayRef<int64_t> shape,
+                     mlir::AffineMap map, mlir::AffineMap guard,
+                     mlir::TypedAttr fill);
 
 private:
   mlir::OpBuilder &builder;

@@ -226,6 +226,27 @@ class Graph_SoftmaxLikeOp<string mnemonic, string formula>
 def Graph_SoftmaxOp : Graph_SoftmaxLikeOp<"softmax", "e^(x - m) / sum e^(x - m)">;
 def Graph_LogSoftmaxOp : Graph_SoftmaxLikeOp<"log_softmax", "x - m - ln sum e^(x - m)">;
 
+def Graph_ScanOp : Graph_Op<"scan", [Pure, SameOperandsAndResultType]> {
+  let summary = "a monoid folded over each element and those before it";
+  let description = [{
+    `y[i] = x[0] * ... * x[i]` along `axis`, with the monoid in place of `*`:
+    cumulative sums, products and extremes. Floats accumulate in f32 at least
+    and are rounded once; the order is fixed, and not that from the first
+    element to the last.
+
+    ```mlir
+    %y = graph.scan add %x axis 1 : tensor<4x8xf32>
+    ```
+
+    Constraints:
+    - C1: `axis` is within the operand's rank.
+  }];
+  let arguments = (ins Deplo_Monoid:$kind, Graph_AnyTensor:$input, I64Attr:$axis);
+  let results = (outs Graph_AnyTensor:$result);
+  let assemblyFormat = "$kind $input `axis` $axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Named tier: views
 //===----------------------------------------------------------------------===//

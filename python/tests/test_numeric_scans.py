@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of cumulative sums, products and extremes."""
+
+import pytest
+import torch
+from numeric import DTYPE_IDS, DTYPES, check, randn, run, sum_units
+
+INF, NAN = float("inf"), float("nan")
+# Around one, two and three levels of blocks.
+SIZES = [1, 2, 15, 16, 17, 31, 33, 255, 256, 257, 273, 4097]
+by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
+
+
+@by_dtype
+@pytest.mark.parametrize("size", SIZES)
+def test_sums_of_rows(size, dtype, device):
+    x = randn(3, size, dtype=dtype)
+    (got,) = run(lambda x: x.cumsum(-1), (x,), device)
+    scale = x.double().abs().cumsum(-1)
+    check(got, x.double().cumsum(-1), sum_units(size), scale, "cumsum")
+
+
+@by_dtype
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_sums_along_any_axis(axis, dtype, device):
+    x = randn(19, 37, 35, dtype=dtype)
+    (got,) = run(lambda x: x.cumsum(axis), (x,), device)
+    scale = x.double().abs().cumsum(axis)
+    check(got, x.double().cumsum(axis), sum_units(37), scale, f"cumsum over {axis}")
+
+
+@by_dtype
+@pytest.mark.parametrize("axis", [0, 1])
+def test_products(axis, dtype, device):
+    x = 1 + randn(33, 35, dtype=dtype) / 16
+    (got,) = run(lambda x: x.cumprod(axis), (x,), device)
+    check(got, x.double().cumprod(axis), 36, what=f"cumprod over {axis}")
+
+
+def special(*shape, dtype):
+    """Few different numbers, so that extremes repeat, and NaN in some rows."""
+    x = (randn(*shape) * 3).round()
+    for row, column, value in ((1, 20, INF), (2, 5, NAN), (2, 40, NAN), (3, 0, -INF)):
+        x[row, column] = value
+    return x.to(dtype)
+
+
+@by_dtype
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_extremes_and_their_places_are_exact(axis, name, dtype, device):
+    x = special(35, 300, dtype=dtype)
+    values, places = run(lambda x: getattr(torch, name)(x, axis), (x,), device)
+    want = getattr(torch, name)(x, axis)
+    torch.testing.assert_close(values, want.values, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(places, want.indices)
+
+
+def test_infinities_and_nan_stay(device):
+    x = special(4, 300, dtype=torch.float32)
+    x[1, 90] = -INF
+    for name in ("cumsum", "cumprod"):
+        (got,) = run(lambda x, name=name: getattr(torch, name)(x, 1), (x,), device)
+        want = getattr(torch, name)(x.double(), 1)
+        assert torch.equal(got.isnan(), want.isnan())
+        assert torch.equal(got.isposinf(), want.isposinf())
+        assert torch.equal(got.isneginf(), want.isneginf())
+
+
+INTEGERS = [torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=["i64", "i32", "i8", "u8", "bool"])
+def test_integers(dtype, device):
+    x = torch.randint(0, 200, (5, 70), generator=torch.Generator().manual_seed(0)).to(dtype)
+
+    def function(x):
+        narrow = torch.int32 if dtype == torch.bool else dtype
+        return (
+            x.cumsum(1),
+            x.cumprod(1),
+            *x.cummax(1),
+            *x.cummin(0),
+            x.cumsum(0, dtype=narrow),
+        )
+
+    for got, want in zip(run(function, (x,), device), function(x), strict=True):
+        assert got.dtype == want.dtype and torch.equal(got, want)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), ()], ids=str)
+def test_nothing_and_scalars(shape, device):
+    x = torch.ones(shape)
+
+    def function(x):
+        return x.cumsum(0), x.cumprod(0), x.cummax(0).values + x.cummin(0).indices
+
+    for got, want in zip(run(function, (x,), device), function(x), strict=True):
+        assert torch.equal(got, want)
+
+
+def test_strided_input_and_neighbours(device):
+    x = randn(70, 36)
+
+    def function(x):
+        return torch.exp(x.t()[::2]).cumsum(1) * 2
+
+    (got,) = run(function, (x,), device)
+    want = function(x.double())
+    check(got, want, sum_units(70) + 4, what="cumsum of exp")
+
+
+def test_two_runs_give_the_same_bits(device):
+    x = randn(2, 5000)
+    first, second = (run(lambda x: x.cumsum(1), (x,), device)[0] for _ in range(2))
+    assert torch.equal(first, second)
