@@ -19,9 +19,9 @@ namespace deplo::graph {
 
 namespace {
 
-/// Elements of a block, which are also the reads of each element, all but one of
-/// them from the cache. Blocks of 16 save a level of totals, and lose: their
-/// windows take longer than the memory does.
+/// Elements of a block, and reads of each element, most of them from the cache.
+/// Blocks of 16 save a level of totals, and lose: their windows take longer
+/// than the memory does.
 constexpr int64_t blockSize = 8;
 
 /// One scan, of which totals are scanned in turn.
