@@ -8,6 +8,7 @@ bf16 may be off by their own rounding (half an ulp, for every element) on top.
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
@@ -33,7 +34,14 @@ def run(
     """The flat results of the compiled function, on the CPU."""
     place = "cuda" if device == "cuda" else "cpu"
     inputs = [move(x, place) for x in inputs]
-    results = deplo.compile(function, inputs, device=device, **options)(*inputs)
+
+    def on_place(*arguments: torch.Tensor) -> Any:
+        """New tensors of the function are where its inputs are."""
+        with torch.device(place):
+            return function(*arguments)
+
+    source = function if place == "cpu" else on_place
+    results = deplo.compile(source, inputs, device=device, **options)(*inputs)
     return [leaf.cpu() for leaf in pytree.tree_leaves(results)]
 
 

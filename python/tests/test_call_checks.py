@@ -15,10 +15,11 @@ class FakeExecutable:
     """Stands for a loaded package; records the pointers it is run with."""
 
     def __init__(self):
+        self.manifest = {}
         self.outputs = [Buffer("y", "f32", (2, 3), (3, 1), 16)]
         self.runs = []
 
-    def run(self, pointers, stream):
+    def run(self, pointers, stream, sizes=()):
         self.runs.append((list(pointers), stream))
 
 

@@ -127,5 +127,5 @@ def test_unreadable_inputs(text):
 
 
 def test_unsupported_dtype_of_inputs():
-    with pytest.raises(deplo.Error, match="dtype i64 are not supported; supported are f32"):
-        parse_inputs("i64[3]")
+    with pytest.raises(deplo.Error, match="dtype f64 are not supported; supported are f32"):
+        parse_inputs("f64[3]")

@@ -10,7 +10,7 @@ using namespace deplo;
 namespace {
 
 // Round numbers: 1 TB/s, 10 operations a byte, 1 us a launch.
-constexpr MachineModel machine = {1e12, 1e13, 1e-6, 100, 1 << 18};
+constexpr MachineModel machine = {1e12, 1e13, 1e-6, 100, 1 << 18, 255};
 
 KernelCost makeKernel(int64_t read, int64_t written, double operations,
                       int64_t pieces = 1000, int64_t sweeps = 1) {

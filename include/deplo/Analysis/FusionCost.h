@@ -21,6 +21,8 @@ struct MachineModel {
   int64_t multiprocessors;
   /// Registers and shared memory that one row may fill.
   int64_t onChipBytes;
+  /// 32-bit registers that a thread may have.
+  int64_t registersPerThread;
 };
 
 /// One kernel.

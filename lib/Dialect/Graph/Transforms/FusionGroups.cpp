@@ -10,8 +10,6 @@ using namespace mlir;
 
 namespace deplo::graph {
 
-/// A launch passes at most 4 KB of arguments, a pointer each.
-static constexpr size_t maxBuffers = 256;
 /// Elements of a map that one piece of work takes.
 static constexpr int64_t elementsPerPiece = 256;
 
@@ -52,9 +50,11 @@ MachineModel getMachineModel(tile::TargetAttr target) {
   // Peak rates count a fused multiply-add as two.
   return {static_cast<double>(target.getDramBytesPerSecond()),
           target.getF32FlopsPerSecond() / 2.0,
-          target.getLaunchNanoseconds() * 1e-9, target.getMultiprocessors(),
+          target.getLaunchNanoseconds() * 1e-9,
+          target.getMultiprocessors(),
           target.getSharedPerBlock() +
-              target.getRegistersPerMultiprocessor() * registerBytes / 2};
+              target.getRegistersPerMultiprocessor() * registerBytes / 2,
+          target.getRegistersPerThread()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -391,11 +391,20 @@ FusionGroups::Group FusionGroups::getMerged(unsigned producer,
   return merged;
 }
 
+/// Registers of a thread that has an address and four elements, of up to 64
+/// bits, of each tensor.
+static int64_t getLeastRegisters(int64_t tensors) {
+  constexpr int64_t perAddress = 2, perElements = 8;
+  return tensors * (perAddress + perElements);
+}
+
 /// The loops of the merged group: all parallel ones for every value that
 /// leaves.
 std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
-  if (merged.inputs.size() + merged.outputs.size() > maxBuffers)
-    return "a kernel takes at most " + std::to_string(maxBuffers) + " buffers";
+  int64_t tensors = merged.inputs.size() + merged.outputs.size();
+  if (getLeastRegisters(tensors) > machine.registersPerThread)
+    return "a thread has no registers for " + std::to_string(tensors) +
+           " tensors";
   auto getSorted = [&](ArrayRef<Axis> axes) {
     SmallVector<Axis> leaves = space.classes.getLeaves(axes);
     llvm::sort(leaves);

@@ -19,6 +19,7 @@
 // would enter a reduction. Limits of the target on threads and blocks are
 // checked.
 
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
@@ -65,8 +66,10 @@ static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
            << target.getChip() << " runs at most "
            << target.getThreadsPerBlock() << "; use fewer warps";
   int64_t blocks = 1;
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (auto [i, size] : llvm::enumerate(block)) {
-    int64_t along = llvm::divideCeil(kernel.getAxis(i).getExtent(), size);
+    int64_t extent = sizes.getMax(kernel.getAxis(i).getExtent());
+    int64_t along = llvm::divideCeil(extent, size);
     if (along > maxBlocks / blocks)
       return kernel.emitOpError()
              << "wants more than " << maxBlocks

@@ -6,6 +6,7 @@
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -241,7 +242,8 @@ LogicalResult Splitter::redirect(loop::LoadOp load, SplitKernel &kernel,
   OpBuilder at(load);
   auto divided = loop::LoadOp::create(
       at, load.getLoc(), addArgument(kernel, operand, operand.view),
-      AffineMap::get(map.getNumDims() + 1, 0, exprs, context), indices);
+      AffineMap::get(map.getNumDims() + 1, 0, exprs, context), indices,
+      load.getCondition(), load.getOtherwise());
   load.replaceAllUsesWith(divided.getResult());
   load.erase();
   return success();
@@ -275,6 +277,35 @@ void Splitter::storeResults(SplitKernel &kernel, ValueRange values,
     loop::StoreOp::create(builder, kernel.kernel->getLoc(), value, buffer, map,
                           indices);
   }
+}
+
+/// Where the number of an iteration is a value, it goes on counting from the
+/// first iteration of the part, or of the tail if `part` is null.
+static LogicalResult shiftNumbers(loop::ReduceOp copy, Value part,
+                                  const Parts &parts) {
+  for (Operation *user :
+       llvm::make_early_inc_range(copy.getInductionVar().getUsers())) {
+    if (isa<loop::LoadOp>(user))
+      continue;
+    auto number = dyn_cast<arith::IndexCastOp>(user);
+    if (!number)
+      return failure();
+    OpBuilder builder(number->getNextNode());
+    Location loc = number.getLoc();
+    Type type = number.getType();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(builder, loc,
+                                       builder.getIntegerAttr(type, value));
+    };
+    Value first = part ? arith::MulIOp::create(builder, loc,
+                                               arith::IndexCastOp::create(
+                                                   builder, loc, type, part),
+                                               constant(parts.length))
+                       : constant(parts.count * parts.length);
+    auto shifted = arith::AddIOp::create(builder, loc, number, first);
+    number.getResult().replaceAllUsesExcept(shifted, shifted);
+  }
+  return success();
 }
 
 /// The kernel that reduces all parts, or the tail.
@@ -315,7 +346,7 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   for (loop::LoadOp load : loads)
     if (failed(redirect(load, kernel, copy.getInductionVar(), part, parts)))
       return failure();
-  return success();
+  return shiftNumbers(copy, part, parts);
 }
 
 /// A reduction over the parts in `buffers`.
