@@ -143,3 +143,21 @@ def test_layer_norm_of_a_module():
 def test_layer_norm_without_bias():
     (line,) = operations(nn.LayerNorm(4, bias=False), X)
     assert "weight %weight : tensor<4xf32> rank 1" in line
+
+
+@pytest.mark.parametrize("op,monoid", [("cumsum", "add"), ("cumprod", "mul")])
+def test_scans(op, monoid):
+    (line,) = operations(lambda x: getattr(torch, op)(x, -1), X)
+    assert line.split(" = ")[1] == f"graph.scan {monoid} %x axis 2 : tensor<2x3x4xf32>"
+
+
+def test_sums_of_narrow_integers_are_scanned_in_i64():
+    lines = operations(lambda x: x.cumsum(0), X.to(torch.int8))
+    assert "graph.scan add" in lines[-1] and lines[-1].endswith("tensor<2x3x4xi64>")
+
+
+def test_places_of_extremes_so_far_only_where_used():
+    (line,) = operations(lambda x: x.cummax(0).values, X)
+    assert line.split(" = ")[1] == "graph.scan max %x axis 0 : tensor<2x3x4xf32>"
+    lines = operations(lambda x: x.cummin(0).indices, X)
+    assert sum("graph.scan" in line for line in lines) == 2

@@ -7,8 +7,8 @@ import torch
 from numeric import DTYPE_IDS, DTYPES, check, randn, run, sum_units
 
 INF, NAN = float("inf"), float("nan")
-# Around one, two and three levels of blocks.
-SIZES = [1, 2, 15, 16, 17, 31, 33, 255, 256, 257, 273, 4097]
+# Around one, two, three and more levels of blocks.
+SIZES = [1, 2, 7, 8, 9, 17, 63, 64, 65, 73, 511, 513, 4097]
 by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
 
 

@@ -4,10 +4,10 @@
 // Scans as folds of short windows. The axis is seen as blocks of w elements:
 //
 //   total[b] = x[b w] * ... * x[b w + w - 1]
-//   before   = scan(total)                         the same, n / w elements
-//   y[i]     = before[i / w - 1] * (x[i - i mod w] * ... * x[i])
+//   sofar    = scan(total)                         the same, n / w elements
+//   y[i]     = sofar[i / w - 1] * (x[i - i mod w] * ... * x[i])
 //
-// Each element is folded w times; a scan of n elements has log_w n levels, and
+// Each element is read w times; a scan of n elements has log_w n levels, and
 // all but the first move little memory. It is legal because a monoid is
 // associative; the order is fixed, so that two runs give the same bits.
 
@@ -19,10 +19,10 @@ namespace deplo::graph {
 
 namespace {
 
-/// Elements of a block. Of w elements that a window may read, the memory sees
-/// one, the cache the others: twice as many cost more in the cache than what
-/// they save, a level less of totals, in memory.
-constexpr int64_t blockSize = 16;
+/// Elements of a block, and reads of each element, most of them from the cache.
+/// Blocks of 16 save a level of totals, and lose: their windows take longer
+/// than the memory does.
+constexpr int64_t blockSize = 8;
 
 /// One scan, of which totals are scanned in turn.
 class ScanBuilder {

@@ -316,18 +316,18 @@ func.func @short_scan(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// A long axis: windows end at the start of a block of 16, and what the two
-// whole blocks fold to is scanned in turn.
-// CHECK-DAG:   #[[$AT:.*]] = affine_map<(d0, d1, d2) -> (d0 - d0 mod 16 + d2, d1)>
-// CHECK-DAG:   #[[$BEFORE:.*]] = affine_map<(d0, d1, d2) -> (d0 - d2 - (d0 floordiv 16) * 16)>
-// CHECK-DAG:   #[[$BLOCK:.*]] = affine_map<(d0, d1, d2) -> (d0 * 16 + d2, d1)>
-// CHECK-DAG:   #[[$LAST:.*]] = affine_map<(d0, d1) -> (d0 floordiv 16 - 1, d1)>
-// CHECK-DAG:   #[[$LATER:.*]] = affine_map<(d0, d1) -> (d0 - 16)>
+// A long axis: windows start where a block of 8 does, and what the five blocks
+// fold to is scanned in turn.
+// CHECK-DAG:   #[[$AT:.*]] = affine_map<(d0, d1, d2) -> (d0 - d0 mod 8 + d2, d1)>
+// CHECK-DAG:   #[[$BEFORE:.*]] = affine_map<(d0, d1, d2) -> (d0 - d2 - (d0 floordiv 8) * 8)>
+// CHECK-DAG:   #[[$BLOCK:.*]] = affine_map<(d0, d1, d2) -> (d0 * 8 + d2, d1)>
+// CHECK-DAG:   #[[$LAST:.*]] = affine_map<(d0, d1) -> (d0 floordiv 8 - 1, d1)>
+// CHECK-DAG:   #[[$LATER:.*]] = affine_map<(d0, d1) -> (d0 - 8)>
 // CHECK-LABEL: func.func @long_scan
 // CHECK-SAME:    (%[[X:.*]]: tensor<40x3xi64>)
-// CHECK:         %[[WINDOWS:.*]] = graph.gather %[[X]] by #[[$AT]] where #[[$BEFORE]] else 1 : i64 : (tensor<40x3xi64>) -> tensor<40x3x16xi64>
+// CHECK:         %[[WINDOWS:.*]] = graph.gather %[[X]] by #[[$AT]] where #[[$BEFORE]] else 1 : i64 : (tensor<40x3xi64>) -> tensor<40x3x8xi64>
 // CHECK:         %[[WITHIN:.*]] = graph.reduce mul %[[WINDOWS]] axes [2]
-// CHECK:         %[[BLOCKS:.*]] = graph.index_map %[[X]] by #[[$BLOCK]] : tensor<40x3xi64> -> tensor<2x3x16xi64>
+// CHECK:         %[[BLOCKS:.*]] = graph.index_map %[[X]] by #[[$BLOCK]] : tensor<40x3xi64> -> tensor<5x3x8xi64>
 // CHECK:         %[[TOTALS:.*]] = graph.reduce mul %[[BLOCKS]] axes [2]
 // CHECK:         graph.gather %[[TOTALS]]
 // CHECK:         %[[SCANNED:.*]] = graph.reduce mul
