@@ -139,6 +139,7 @@ def pairs(dtype):
 
 # What a maximum or minimum of zeros of both signs is, PyTorch leaves open.
 ANY_ZERO = {
+    "frac",  # of a negative integer: one or the other, by version of PyTorch
     "softshrink",
     "relu",
     "relu6",
