@@ -44,10 +44,10 @@ typedef struct DeploCompilation DeploCompilation;
  *   "ptxas":     false to leave the assembling of PTX to the driver
  *   "name":      the package's name
  *   "cache":     false to compile anew. Otherwise a result is taken from memory
- *                or disk if the same IR, apart from places in files, was compiled
- *                with the same options by the same compiler. The folder is that
- *                of the environment variable DEPLO_CACHE_DIR, else deplo in
- *                XDG_CACHE_HOME or ~/.cache; DEPLO_CACHE=off goes without.
+ *                or disk if the same IR, apart from places in files, was
+ * compiled with the same options by the same compiler. The folder is that of
+ * the environment variable DEPLO_CACHE_DIR, else deplo in XDG_CACHE_HOME or
+ * ~/.cache; DEPLO_CACHE=off goes without.
  *
  * Never returns NULL. To be destroyed with deploCompilationDestroy(). */
 DEPLO_C_EXPORT DeploCompilation *deploCompile(const char *ir, size_t size,

@@ -42,8 +42,8 @@ double estimateSeconds(const KernelCost &kernel, const MachineModel &machine) {
         kernel.operations / (machine.operationsPerSecond * share);
     return launches * machine.launchSeconds + std::max(traffic, arithmetic);
   };
-  double whole = estimate(
-      kernel.pieces, kernel.getBytesPerPiece() <= machine.onChipBytes, 1);
+  double whole = estimate(kernel.pieces,
+                          kernel.getBytesPerPiece() <= machine.onChipBytes, 1);
   // Long rows may be divided: then each sweep is two kernels, for the parts and
   // for the totals, and reads everything again.
   double divided = estimate(machine.multiprocessors, /*staysOnChip=*/false,

@@ -407,8 +407,8 @@ double Model::getTraffic(const ScheduleChoice &candidate,
     double rows = getRows(candidate);
     double kept = keepsPart(candidate) ? target.sharedPerBlock : 0;
     double rest = std::max(getRowBytes() * rows - kept, 0.0);
-    double inL2 = keptInL2 * target.l2Bytes /
-                  (target.multiprocessors * resident * rest);
+    double inL2 =
+        keptInL2 * target.l2Bytes / (target.multiprocessors * resident * rest);
     again = (facts.passes - 1) * std::max(1 - inL2, 0.0) * rest /
             (getRowBytes() * rows);
   }

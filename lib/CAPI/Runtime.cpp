@@ -229,8 +229,8 @@ int deploExecutableRunSized(DeploExecutable *executable, void *const *buffers,
     RETURN_IF_NULL(buffers);
   if (sizeCount != 0)
     RETURN_IF_NULL(sizes);
-  return finish(executable->executable->run(buffers, count, sizes, sizeCount,
-                                            stream));
+  return finish(
+      executable->executable->run(buffers, count, sizes, sizeCount, stream));
 }
 
 const char *deploExecutableInfo(DeploExecutable *executable) {

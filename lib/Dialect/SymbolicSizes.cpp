@@ -29,11 +29,11 @@ LogicalResult SymbolicSizes::verify(Operation *module) {
       return fail("of " + name +
                   " must be an array of its generic number, minimum and "
                   "maximum");
-    auto [generic, min, max] =
-        std::tuple(numbers[0], numbers[1], numbers[2]);
+    auto [generic, min, max] = std::tuple(numbers[0], numbers[1], numbers[2]);
     if (min < 0 || max < min || generic <= max || generic < 2)
-      return fail("of " + name + " must have 0 <= minimum <= maximum < generic "
-                                 "number, got " +
+      return fail("of " + name +
+                  " must have 0 <= minimum <= maximum < generic "
+                  "number, got " +
                   Twine(min) + ", " + Twine(max) + ", " + Twine(generic));
     for (NamedAttribute other : sizes)
       if (auto others = dyn_cast<DenseI64ArrayAttr>(other.getValue());
@@ -73,7 +73,8 @@ bool SymbolicSizes::isSymbolic(int64_t number) const {
 SizeProduct SymbolicSizes::getProduct(int64_t number) const {
   SizeProduct product{number, {}};
   for (auto [index, size] : llvm::enumerate(sizes))
-    while (product.coefficient != 0 && product.coefficient % size.generic == 0) {
+    while (product.coefficient != 0 &&
+           product.coefficient % size.generic == 0) {
       product.coefficient /= size.generic;
       product.factors.push_back(index);
     }

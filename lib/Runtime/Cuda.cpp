@@ -143,9 +143,8 @@ public:
     const Kernel &kernel = kernels[index];
     CUresult result = driver.launchKernel(
         kernel.function, blocks != 0 ? blocks : kernel.grid[0], kernel.grid[1],
-        kernel.grid[2],
-        kernel.block[0], kernel.block[1], kernel.block[2], kernel.sharedBytes,
-        stream, parameters, nullptr);
+        kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2],
+        kernel.sharedBytes, stream, parameters, nullptr);
     if (result == success)
       return Status::success();
     return driver.failure(result,

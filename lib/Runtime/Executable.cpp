@@ -30,11 +30,10 @@ bool Executable::mayBeEmpty(const TensorInfo &tensor) const {
   std::vector<int64_t> least;
   for (const SizeInfo &size : header.sizes)
     least.push_back(size.min);
-  return std::any_of(tensor.shape.begin(), tensor.shape.end(),
-                     [&](int64_t extent) {
-                       return evaluateNumber(extent, header.sizes,
-                                             least.data()) == 0;
-                     });
+  return std::any_of(
+      tensor.shape.begin(), tensor.shape.end(), [&](int64_t extent) {
+        return evaluateNumber(extent, header.sizes, least.data()) == 0;
+      });
 }
 
 Executable::Executable(Device &device, Manifest manifest,
@@ -104,8 +103,8 @@ uint64_t Executable::bytesOf(const TensorInfo &tensor,
   return uint64_t(tensorBytes(sized).value_or(0));
 }
 
-std::vector<ArgumentExtent>
-Executable::extentsOf(const Launch &launch, const int64_t *sizes) const {
+std::vector<ArgumentExtent> Executable::extentsOf(const Launch &launch,
+                                                  const int64_t *sizes) const {
   std::vector<ArgumentExtent> result;
   for (size_t i = launch.firstSlot; i < launch.firstSlot + launch.slotCount;
        ++i) {
@@ -122,8 +121,8 @@ const TensorInfo &Executable::buffer(size_t index) const {
              : header.outputs[index - header.inputs.size()];
 }
 
-Status Executable::run(void *const *buffers, size_t count,
-                       const int64_t *sizes, size_t sizeCount, Stream stream) {
+Status Executable::run(void *const *buffers, size_t count, const int64_t *sizes,
+                       size_t sizeCount, Stream stream) {
   Status status = checkSizes(sizes, sizeCount);
   if (status.ok())
     status = checkBuffers(buffers, count);

@@ -194,8 +194,9 @@ static Status validate(const Package &package) {
       return malformed(at("sizes", i) + ".name must be a name");
     if (size.min < 0 || size.max < size.min || size.generic <= size.max ||
         size.generic < 2)
-      return malformed(at("sizes", i) +
-                       " must have 0 <= min <= max < generic, and 2 <= generic");
+      return malformed(
+          at("sizes", i) +
+          " must have 0 <= min <= max < generic, and 2 <= generic");
   }
   if (manifest.scratch > manifest.outputs.size())
     return malformed("scratch is more than there are outputs");
@@ -292,16 +293,16 @@ static Json manifestToJson(const Manifest &manifest) {
   for (const TempInfo &temp : manifest.temps)
     temps.push_back({{"offset", temp.offset}, {"bytes", temp.bytes}});
   Json json = {{"format", packageFormat},
-          {"compiler", manifest.compiler},
-          {"name", manifest.name},
-          {"device", manifest.device},
-          {"target", manifest.target},
-          {"arena_bytes", manifest.arenaBytes},
-          {"inputs", tensorsToJson(manifest.inputs)},
-          {"outputs", tensorsToJson(manifest.outputs)},
-          {"kernels", std::move(kernels)},
-          {"launches", std::move(launches)},
-          {"temps", std::move(temps)}};
+               {"compiler", manifest.compiler},
+               {"name", manifest.name},
+               {"device", manifest.device},
+               {"target", manifest.target},
+               {"arena_bytes", manifest.arenaBytes},
+               {"inputs", tensorsToJson(manifest.inputs)},
+               {"outputs", tensorsToJson(manifest.outputs)},
+               {"kernels", std::move(kernels)},
+               {"launches", std::move(launches)},
+               {"temps", std::move(temps)}};
   // Where all sizes are fixed there is nothing to say.
   if (!manifest.sizes.empty()) {
     Json &sizes = json["sizes"] = Json::array();

@@ -21,8 +21,8 @@ public:
   explicit ToyKernels(std::vector<KernelInfo> kernels)
       : kernels(std::move(kernels)) {}
 
-  Status launch(size_t kernel, void *const *args, size_t count,
-                Stream, uint32_t blocks) override {
+  Status launch(size_t kernel, void *const *args, size_t count, Stream,
+                uint32_t blocks) override {
     const std::string &name = kernels[kernel].name;
     if (name == "sized" && count == 3) {
       auto size = reinterpret_cast<intptr_t>(args[2]);
@@ -108,8 +108,8 @@ bool allEqual(const Buffers &buffers, float value) {
                      [=](float y) { return y == value; });
 }
 
-/// A kernel that fills as many elements as a run says, 0 to 64 of them, with the
-/// number of its blocks.
+/// A kernel that fills as many elements as a run says, 0 to 64 of them, with
+/// the number of its blocks.
 Package makeSized() {
   Package package = makeChain("toy", {"sized"});
   Manifest &manifest = package.manifest;
@@ -161,10 +161,12 @@ TEST(SizesTest, SizesOutOfRangeAreNamed) {
   for (int64_t size : {int64_t(-1), testLength + 1}) {
     Status status = executable->run(pointers, 2, &size, 1, nullptr);
     ASSERT_FALSE(status.ok());
-    expectSentence(status.message(), "size 'n' is " + std::to_string(size) +
-                                         ", but 'chain' is compiled for 0 to 64");
+    expectSentence(status.message(),
+                   "size 'n' is " + std::to_string(size) +
+                       ", but 'chain' is compiled for 0 to 64");
   }
-  expectSentence(executable->run(pointers, 2).message(), "takes 1 sizes, got 0");
+  expectSentence(executable->run(pointers, 2).message(),
+                 "takes 1 sizes, got 0");
 }
 
 TEST(SizesTest, PackagesKeepSizes) {

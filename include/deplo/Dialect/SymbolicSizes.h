@@ -5,8 +5,8 @@
 //
 // In the IR such a size is a number like any other, its generic number: a prime
 // above its range that divides no size of the program. What analyses conclude
-// for it (which sizes are equal, which divide each other, that an index below it
-// is in range, that a tile has a remainder) then holds for every size of the
+// for it (which sizes are equal, which divide each other, that an index below
+// it is in range, that a tile has a remainder) then holds for every size of the
 // range. What is known when the program runs is put in its place when kernels
 // and launch plans become programs: every multiple of a generic number stands
 // for that multiple of the size. `graph.sizes` of the module says which numbers

@@ -31,8 +31,8 @@ struct LaunchPlan {
   };
 
   std::vector<runtime::TensorInfo> inputs, outputs;
-  /// Sizes that a run gives. If there are any, temporaries are the last outputs,
-  /// so many of them: the caller knows how large they are.
+  /// Sizes that a run gives. If there are any, temporaries are the last
+  /// outputs, so many of them: the caller knows how large they are.
   std::vector<runtime::SizeInfo> sizes;
   uint32_t scratch = 0;
   std::vector<runtime::TempInfo> temps;
@@ -46,7 +46,8 @@ struct LaunchPlan {
   /// Fills in all of `manifest` that the plan knows but the launches.
   void writeBuffers(runtime::Manifest &manifest) const;
 
-  /// The same with launches, which refer to kernels by their place in `kernels`.
+  /// The same with launches, which refer to kernels by their place in
+  /// `kernels`.
   void write(runtime::Manifest &manifest,
              llvm::ArrayRef<std::string> kernels) const;
 };

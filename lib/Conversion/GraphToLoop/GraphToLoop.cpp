@@ -23,6 +23,7 @@
 #include "KernelLoops.h"
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Conversion/Passes.h"
+#include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -79,9 +80,8 @@ static bool isEmpty(Value value) {
 }
 
 LogicalResult PlanBuilder::checkOperations() {
-  if (!function.getBody().hasOneBlock())
-    return function.emitOpError(
-        "has control flow, deplo-graph-to-loop needs a single block");
+  if (failed(graph::verifyOneBlock(function, DEBUG_TYPE)))
+    return failure();
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
                                             function.getResultTypes())) {
     auto tensor = dyn_cast<RankedTensorType>(type);

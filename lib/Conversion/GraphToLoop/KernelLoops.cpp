@@ -53,7 +53,7 @@ LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
     return success();
   };
   for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!isa<MapOp, ReduceOp, GatherOp>(op))
+    if (!op.hasTrait<IsComputation>())
       continue;
     auto gather = dyn_cast<GatherOp>(op);
     for (Value operand :

@@ -38,8 +38,8 @@ AffineExpr host::getLinearOffset(MemRefType type, AffineMap map,
   // The base is in the pointer that the launch passes.
   AffineExpr offset = getAffineConstantExpr(0, map.getContext());
   for (auto [stride, coordinate] : llvm::zip_equal(strides, map.getResults()))
-    offset = offset +
-             coordinate * getStrideExpr(stride, map.getContext(), sizes);
+    offset =
+        offset + coordinate * getStrideExpr(stride, map.getContext(), sizes);
   return simplifyAffineExpr(offset, map.getNumDims(), sizes.getSizes().size());
 }
 
@@ -100,7 +100,8 @@ static bool shouldWiden(ForOp loop, const SymbolicSizes &sizes) {
   bool found = false, all = true;
   loop.walk([&](ReduceOp reduce) {
     reduce.walk([&](LoadOp load) {
-      std::optional<int64_t> step = getStep(load, loop.getInductionVar(), sizes);
+      std::optional<int64_t> step =
+          getStep(load, loop.getInductionVar(), sizes);
       found |= step == 1;
       all &= step == 0 || step == 1;
     });
@@ -161,8 +162,8 @@ Value KernelEmitter::emitAddress(Operation *access, AffineExpr offset,
   SmallVector<Value> emitted;
   for (Value index : indices)
     emitted.push_back(values.lookup(index));
-  Value linear = affine::expandAffineExpr(builder, loc, offset, emitted,
-                                          sizeValues);
+  Value linear =
+      affine::expandAffineExpr(builder, loc, offset, emitted, sizeValues);
   linear =
       arith::IndexCastOp::create(builder, loc, builder.getI64Type(), linear);
   Type unit = element.isInteger(1) ? builder.getI8Type() : element;
@@ -251,8 +252,7 @@ LogicalResult KernelEmitter::emit(KernelOp kernel) {
   OpBuilder::InsertionGuard guard(builder);
   auto body = LLVM::LLVMFuncOp::create(
       builder, loc, (kernel.getSymName() + ".body").str(),
-      LLVM::LLVMFunctionType::get(voidType, types),
-      LLVM::Linkage::Private);
+      LLVM::LLVMFunctionType::get(voidType, types), LLVM::Linkage::Private);
   auto entry = LLVM::LLVMFuncOp::create(
       builder, loc, kernel.getSymName(),
       LLVM::LLVMFunctionType::get(voidType, {pointer}));
@@ -282,8 +282,8 @@ LogicalResult KernelEmitter::emit(KernelOp kernel) {
   }
   builder.setInsertionPointToStart(bodyBlock);
   for (Value size : bodyBlock->getArguments().drop_front(count))
-    sizeValues.push_back(arith::IndexCastOp::create(
-        builder, loc, builder.getIndexType(), size));
+    sizeValues.push_back(
+        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), size));
   emitOps(*kernel.getBody());
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   return success();
@@ -348,7 +348,8 @@ void KernelEmitter::emitWithRegions(Operation &op) {
 }
 
 void KernelEmitter::emitLoad(LoadOp load) {
-  AffineExpr offset = getLinearOffset(load.getMemRefType(), load.getMap(), sizes);
+  AffineExpr offset =
+      getLinearOffset(load.getMemRefType(), load.getMap(), sizes);
   ValueRange indices = load.getIndices();
   Type type = load.getType();
   auto address = [&](int64_t lane) {
@@ -389,7 +390,8 @@ void KernelEmitter::emitConditionalLoad(LoadOp load, Value address) {
 }
 
 void KernelEmitter::emitStore(StoreOp store) {
-  AffineExpr offset = getLinearOffset(store.getMemRefType(), store.getMap(), sizes);
+  AffineExpr offset =
+      getLinearOffset(store.getMemRefType(), store.getMap(), sizes);
   ValueRange indices = store.getIndices();
   auto address = [&](int64_t lane) {
     return emitAddress(store, offset, indices, lane);
@@ -411,8 +413,7 @@ void KernelEmitter::emitFor(ForOp loop) {
   int64_t extent = loop.getExtent();
   Value from = getIndex(0), to = getNumber(extent);
   if (extent >= laneCount && !laneVariable && shouldWiden(loop, sizes)) {
-    Value rest =
-        arith::RemUIOp::create(builder, loc, to, getIndex(laneCount));
+    Value rest = arith::RemUIOp::create(builder, loc, to, getIndex(laneCount));
     Value wideEnd = arith::SubIOp::create(builder, loc, to, rest);
     laneVariable = loop.getInductionVar();
     emitForRange(loop, from, wideEnd, laneCount);
@@ -426,8 +427,7 @@ void KernelEmitter::emitFor(ForOp loop) {
 
 void KernelEmitter::emitForRange(ForOp loop, Value from, Value to,
                                  int64_t step) {
-  auto serial =
-      scf::ForOp::create(builder, loc, from, to, getIndex(step));
+  auto serial = scf::ForOp::create(builder, loc, from, to, getIndex(step));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(serial.getBody());
   values.map(loop.getInductionVar(), serial.getInductionVar());

@@ -7,8 +7,8 @@
 #ifndef DEPLO_LIB_CONVERSION_LOOPTOLLVM_KERNELEMITTER_H
 #define DEPLO_LIB_CONVERSION_LOOPTOLLVM_KERNELEMITTER_H
 
-#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -356,8 +356,8 @@ Value KernelEmitter::getNumber(int64_t value) {
     number = number ? arith::MulIOp::create(builder, number, size) : size;
   }
   if (product.coefficient != 1)
-    number = arith::MulIOp::create(builder, number,
-                                   getIndex(product.coefficient));
+    number =
+        arith::MulIOp::create(builder, number, getIndex(product.coefficient));
   return number;
 }
 

@@ -27,8 +27,9 @@ class ReduceOp;
 class KernelEmitter {
 public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
-  /// the pointers of the kernel's memrefs and the module's symbolic sizes. Index arithmetic is in `indexType`.
-  /// `sharedMemory` is the symbol of the dynamic shared memory.
+  /// the pointers of the kernel's memrefs and the module's symbolic sizes.
+  /// Index arithmetic is in `indexType`. `sharedMemory` is the symbol of the
+  /// dynamic shared memory.
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
                 mlir::FlatSymbolRefAttr sharedMemory,
                 mlir::IntegerType indexType);

@@ -3,8 +3,8 @@
 //
 // Bytes are counted from the accesses of a kernel.
 
-#include "TileTesting.h"
 #include "deplo/Dialect/Tile/Analysis/MemoryTraffic.h"
+#include "TileTesting.h"
 
 using namespace deplo;
 using namespace deplo::testing;
@@ -18,7 +18,8 @@ using Counts = std::vector<std::pair<int64_t, int64_t>>;
 std::optional<Counts> count(llvm::StringRef text) {
   Session session;
   OwningOpRef<ModuleOp> module = session.parse(text);
-  auto traffic = tile::getMemoryTraffic(cast<tile::KernelOp>(getKernel(*module)));
+  auto traffic =
+      tile::getMemoryTraffic(cast<tile::KernelOp>(getKernel(*module)));
   if (!traffic)
     return std::nullopt;
   Counts counts;

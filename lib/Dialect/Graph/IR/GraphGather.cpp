@@ -15,10 +15,6 @@ using namespace mlir;
 using namespace deplo;
 using namespace deplo::graph;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 //===----------------------------------------------------------------------===//
 // Construction and assembly
 //===----------------------------------------------------------------------===//

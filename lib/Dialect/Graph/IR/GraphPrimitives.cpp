@@ -595,7 +595,7 @@ LogicalResult FusedOp::verify() {
     return emitOpError() << "region arguments are (" << body.getArgumentTypes()
                          << "), expected (" << getInputs().getTypes() << ")";
   for (Operation &op : body.without_terminator())
-    if (!isa<MapOp, ReduceOp, IndexMapOp, GatherOp, ConstantOp>(op)) // C3
+    if (!op.hasTrait<IsPrimitive>()) // C3
       return (emitOpError() << "region holds " << op.getName()
                             << ", expected primitives, decompose it first")
                  .attachNote(op.getLoc())

@@ -68,6 +68,13 @@ LogicalResult verifyFixedSizes(Operation *op, StringRef pass) {
   return success();
 }
 
+LogicalResult verifyOneBlock(FunctionOpInterface function, StringRef pass) {
+  if (function.getFunctionBody().hasOneBlock())
+    return success();
+  return function.emitOpError()
+         << "has control flow, " << pass << " needs a single block";
+}
+
 SmallVector<int64_t> getReducedShape(ArrayRef<int64_t> shape,
                                      ArrayRef<int64_t> axes, bool keepdims) {
   SmallVector<int64_t> reduced;

@@ -84,8 +84,7 @@ Value decomposeView(PrimitiveBuilder &builder, Operation *op) {
 
 static bool isNamed(Operation *op) {
   return isa_and_nonnull<GraphDialect>(op->getDialect()) &&
-         !isa<MapOp, IndexOp, ReduceOp, IndexMapOp, GatherOp, ConstantOp,
-              FusedOp, YieldOp>(op);
+         !op->hasTrait<IsPrimitive>() && !isa<IndexOp, FusedOp, YieldOp>(op);
 }
 
 /// Whether a primitive computes with nothing: its result is known.

@@ -48,10 +48,6 @@ private:
 
 } // namespace
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 AffineMap ScanBuilder::getMap(unsigned rank, AffineExpr coordinate,
                               unsigned sourceRank) {
   MLIRContext *context = coordinate.getContext();

@@ -26,6 +26,7 @@
 // read, or for the launch, where that is most of what they cost.
 
 #include "FusionGroups.h"
+#include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/Graph/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -53,11 +54,8 @@ struct FuseHorizontalPass : impl::FuseHorizontalPassBase<FuseHorizontalPass> {
     auto target = tile::TargetAttr::lookup(function);
     if (!target)
       return signalPassFailure();
-    if (!function.getBody().hasOneBlock()) {
-      function.emitOpError(
-          "has control flow, deplo-fuse-horizontal needs a single block");
+    if (failed(verifyOneBlock(function, DEBUG_TYPE)))
       return signalPassFailure();
-    }
     FusionGroups groups(function, getMachineModel(target), policy,
                         FusionGroups::Kernels::Merged);
     groups.fuseSiblings();

@@ -66,7 +66,7 @@ FusionGroups::FusionGroups(func::FuncOp function, const MachineModel &machine,
     : function(function), machine(machine), policy(policy),
       sizes(SymbolicSizes::get(function)) {
   for (Operation &op : function.getBody().front()) {
-    if (isa<MapOp, ReduceOp, GatherOp>(op))
+    if (op.hasTrait<IsComputation>())
       addPrimitive(&op, primitives.size());
     else if (auto fused = dyn_cast<FusedOp>(op))
       kernels == Kernels::Fixed ? addFused(fused) : addKernel(fused);
@@ -152,15 +152,13 @@ Value FusionGroups::resolve(Value value) const {
 /// Whether the primitives of `fused` can be looked at one by one.
 static bool canOpen(FusedOp fused) {
   for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!isa<MapOp, ReduceOp, GatherOp, IndexMapOp, ConstantOp>(op))
+    if (!op.hasTrait<IsPrimitive>())
       return false;
-    if (isa<MapOp, ReduceOp, GatherOp>(op) &&
+    if (op.hasTrait<IsComputation>() &&
         !llvm::all_of(op.getOperands(), traceRead))
       return false;
   }
-  return llvm::all_of(fused.getYield().getValues(), [](Value value) {
-    return isa_and_nonnull<MapOp, ReduceOp, GatherOp>(value.getDefiningOp());
-  });
+  return llvm::all_of(fused.getYield().getValues(), isComputed);
 }
 
 /// A group of the primitives of a kernel.
@@ -172,7 +170,7 @@ void FusionGroups::addKernel(FusedOp fused) {
   groups.emplace_back().kernels = {fused};
   bool sharesLoops = true;
   for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!isa<MapOp, ReduceOp, GatherOp>(op))
+    if (!op.hasTrait<IsComputation>())
       continue;
     addPrimitive(&op, index);
     const Primitive &reader = primitives.back();

@@ -165,11 +165,12 @@ LogicalResult Preparation::checkReducedSizes(Operation &op) {
 }
 
 LogicalResult Preparation::checkOperations() {
-  if (!function.getBody().hasOneBlock())
-    return function.emitOpError(
-        "has control flow, deplo-fuse-vertical needs a single block");
+  if (failed(verifyOneBlock(function, "deplo-fuse-vertical")))
+    return failure();
   for (Operation &op : function.getBody().front().without_terminator()) {
-    if (isa<MapOp, ReduceOp, IndexMapOp, GatherOp, FusedOp>(op)) {
+    if (isa<ConstantOp>(op))
+      continue;
+    if (op.hasTrait<IsPrimitive>() || isa<FusedOp>(op)) {
       if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")) ||
           failed(checkReducedSizes(op)))
         return failure();
@@ -181,8 +182,6 @@ LogicalResult Preparation::checkOperations() {
                                     << ", a kernel needs at least one element";
       continue;
     }
-    if (isa<ConstantOp>(op))
-      continue;
     if (isa<GraphDialect>(op.getDialect()))
       return op.emitOpError(
           "is not a primitive, run deplo-decompose before deplo-fuse-vertical");
@@ -294,11 +293,10 @@ void Preparation::copyResults() {
   rewriter.setInsertionPoint(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
     Value value = operand.get();
-    bool isComputed = isa_and_nonnull<MapOp, ReduceOp, GatherOp, FusedOp>(
-        value.getDefiningOp());
+    bool isOfKernel = isComputed(value) || value.getDefiningOp<FusedOp>();
     bool isEmpty =
         cast<RankedTensorType>(value.getType()).getNumElements() == 0;
-    if (isEmpty || (isComputed && returned.insert(value).second))
+    if (isEmpty || (isOfKernel && returned.insert(value).second))
       continue;
     MapOp copy = createCopy(rewriter, value.getLoc(), value);
     operand.set(copy.getResult());
@@ -315,7 +313,7 @@ LogicalResult Preparation::run() {
   duplicateConversions();
   copyResults();
   for (Operation &op : function.getBody().front())
-    if (isa<MapOp, ReduceOp, GatherOp>(op))
+    if (op.hasTrait<IsComputation>())
       pending.push_back(&op);
   // A group that is there already reads buffers only.
   for (auto fused : function.getOps<FusedOp>())

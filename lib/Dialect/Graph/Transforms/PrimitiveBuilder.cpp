@@ -95,10 +95,6 @@ static Value convertScalar(OpBuilder &builder, Location loc, Value value,
 // PrimitiveBuilder
 //===----------------------------------------------------------------------===//
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 Value PrimitiveBuilder::map(ArrayRef<int64_t> shape, Type elementType,
                             ValueRange operands, Formula formula) {
   SmallVector<Value> inputs;

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Checks that kernels are right for every value of the sizes that are known only
-// when a program runs (SymbolicSizes). A kernel is, where
+// Checks that kernels are right for every value of the sizes that are known
+// only when a program runs (SymbolicSizes). A kernel is, where
 // - each such size is the extent of parallel loops around everything else, so
 //   that neither a reduction nor a loop inside of one runs over it,
 // - and a coordinate along a dimension of such a size is the variable of a loop
-//   of that extent, or a number below every size of the range; other coordinates
-//   don't contain one.
+//   of that extent, or a number below every size of the range; other
+//   coordinates don't contain one.
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Loop/Transforms/Passes.h"
@@ -40,8 +40,7 @@ static bool isOuterLoop(ForOp loop) {
 
 static int64_t getExtent(Value variable) {
   auto argument = dyn_cast<BlockArgument>(variable);
-  Operation *parent =
-      argument ? argument.getOwner()->getParentOp() : nullptr;
+  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
   if (auto loop = dyn_cast_or_null<ForOp>(parent))
     return loop.getExtent();
   if (auto loop = dyn_cast_or_null<ReduceOp>(parent))
@@ -92,7 +91,8 @@ static LogicalResult verifyAccess(AccessOp access, const SymbolicSizes &sizes) {
 
 namespace {
 
-struct VerifySizesPass : deplo::loop::impl::VerifySizesPassBase<VerifySizesPass> {
+struct VerifySizesPass
+    : deplo::loop::impl::VerifySizesPassBase<VerifySizesPass> {
   void runOnOperation() override {
     if (failed(SymbolicSizes::verify(getOperation())))
       return signalPassFailure();

@@ -152,8 +152,8 @@ static std::optional<int64_t> countElements(Operation *op,
   // Loops that do not move the access repeat it.
   for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>()) {
-    std::optional<Variable> variable = getVariable(
-        cast<BlockArgument>(loop.getInductionVar()));
+    std::optional<Variable> variable =
+        getVariable(cast<BlockArgument>(loop.getInductionVar()));
     if (!variable)
       return std::nullopt;
     if (!used.contains(loop.getInductionVar()))

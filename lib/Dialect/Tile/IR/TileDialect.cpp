@@ -94,8 +94,9 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
     if (!isa<FunctionOpInterface>(op) ||
         !isa<DenseI64ArrayAttr>(attribute.getValue()) ||
         cast<DenseI64ArrayAttr>(attribute.getValue()).size() % 2 != 0)
-      return op->emitOpError("attribute tile.grid is an array of the extent and "
-                             "step of each axis on a function");
+      return op->emitOpError(
+          "attribute tile.grid is an array of the extent and "
+          "step of each axis on a function");
     return success();
   }
   if (name == "tile.unroll") {

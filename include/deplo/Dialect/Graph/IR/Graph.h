@@ -23,10 +23,33 @@
 #define GET_ATTRDEF_CLASSES
 #include "deplo/Dialect/Graph/IR/GraphAttrs.h.inc"
 
+namespace deplo::graph {
+
+/// What named operations decompose into, and what a kernel may hold.
+template <typename OpT>
+class IsPrimitive : public mlir::OpTrait::TraitBase<OpT, IsPrimitive> {};
+
+/// A primitive that is evaluated, unlike views and constants, which are read
+/// through.
+template <typename OpT>
+class IsComputation : public mlir::OpTrait::TraitBase<OpT, IsComputation> {};
+
+} // namespace deplo::graph
+
 #define GET_OP_CLASSES
 #include "deplo/Dialect/Graph/IR/GraphOps.h.inc"
 
 namespace deplo::graph {
+
+inline mlir::RankedTensorType getTensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
+/// Whether a computation has `value` as its result.
+inline bool isComputed(mlir::Value value) {
+  mlir::Operation *op = value.getDefiningOp();
+  return op && op->hasTrait<IsComputation>();
+}
 
 /// The map of a read through `outer`, into a tensor of `outerShape`, of a read
 /// through `inner`, into one of `innerShape`, from one of `sourceShape`; null

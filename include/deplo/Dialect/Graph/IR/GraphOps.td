@@ -326,7 +326,10 @@ def Graph_SliceOp : Graph_Op<"slice", [Pure, SameOperandsAndResultElementType]> 
 // Primitive tier
 //===----------------------------------------------------------------------===//
 
-def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>,
+def Graph_IsPrimitive : NativeOpTrait<"IsPrimitive"> { let cppNamespace = "::deplo::graph"; }
+def Graph_IsComputation : NativeOpTrait<"IsComputation"> { let cppNamespace = "::deplo::graph"; }
+
+def Graph_ConstantOp : Graph_Op<"constant", [Pure, Graph_IsPrimitive, ConstantLike, AllTypesMatch<["value", "result"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a constant tensor";
   let description = [{
@@ -343,7 +346,7 @@ def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, AllTypesMatch<[
   let hasFolder = 1;
 }
 
-def Graph_MapOp : Graph_Op<"map", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
+def Graph_MapOp : Graph_Op<"map", [Pure, Graph_IsPrimitive, Graph_IsComputation, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "a scalar function of corresponding elements";
   let description = [{
@@ -402,7 +405,7 @@ def Graph_IndexOp : Graph_Op<"index", [Pure, HasParent<"MapOp">]> {
   let hasVerifier = 1;
 }
 
-def Graph_ReduceOp : Graph_Op<"reduce", [Pure,
+def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_IsPrimitive, Graph_IsComputation,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a monoid folded over axes";
   let description = [{
@@ -427,7 +430,7 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure,
                                  "::llvm::ArrayRef<int64_t>":$axes)>];
 }
 
-def Graph_IndexMapOp : Graph_Op<"index_map", [Pure]> {
+def Graph_IndexMapOp : Graph_Op<"index_map", [Pure, Graph_IsPrimitive]> {
   let summary = "a read through an affine map";
   let description = [{
     `result[i] = input[map(i)]`: broadcast, permutation, slice, flip and reshape
@@ -452,7 +455,7 @@ def Graph_IndexMapOp : Graph_Op<"index_map", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def Graph_GatherOp : Graph_Op<"gather", [Pure, AttrSizedOperandSegments]> {
+def Graph_GatherOp : Graph_Op<"gather", [Pure, Graph_IsPrimitive, Graph_IsComputation, AttrSizedOperandSegments]> {
   let summary = "a read from the first source whose guard holds";
   let description = [{
     `result[i] = source_k[map_k(i, s)]` for the first `k` whose guard holds:

@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <string>
 
@@ -28,6 +29,11 @@ llvm::LogicalResult verifyShape(mlir::Operation *op,
 /// Every tensor that `op` reads or writes has fixed sizes, and fewer bytes than
 /// can be counted; if not, an error in the name of `pass`.
 llvm::LogicalResult verifyFixedSizes(mlir::Operation *op, llvm::StringRef pass);
+
+/// The body of `function` has no control flow; if it has, an error in the name
+/// of `pass`.
+llvm::LogicalResult verifyOneBlock(mlir::FunctionOpInterface function,
+                                   llvm::StringRef pass);
 
 /// `shape` with `axes` removed, or of size 1 for `keepdims`.
 llvm::SmallVector<int64_t> getReducedShape(llvm::ArrayRef<int64_t> shape,

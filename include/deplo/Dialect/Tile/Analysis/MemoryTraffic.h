@@ -20,8 +20,8 @@ struct BufferTraffic {
 
 /// The traffic of each memref argument of `kernel`. Every access counts for all
 /// iterations of the loops around it, less what is masked: a block that reads
-/// its row twice counts twice. Blocks that read the same element count once: all
-/// but the first find it in a cache. None where an index is not a sum of
+/// its row twice counts twice. Blocks that read the same element count once:
+/// all but the first find it in a cache. None where an index is not a sum of
 /// multiples of axes and loop variables.
 std::optional<llvm::SmallVector<BufferTraffic>>
 getMemoryTraffic(KernelOp kernel);
