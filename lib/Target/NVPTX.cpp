@@ -47,15 +47,6 @@ std::optional<std::string> findInToolkit(StringRef relativePath) {
   return std::nullopt;
 }
 
-std::optional<std::string> findLibdevice() {
-  // Triton's package has it beside its ptxas.
-  for (StringRef path :
-       {"nvvm/libdevice/libdevice.10.bc", "lib/libdevice.10.bc"})
-    if (std::optional<std::string> found = findInToolkit(path))
-      return found;
-  return std::nullopt;
-}
-
 std::optional<std::string> findTool(StringRef name) {
   if (std::optional<std::string> path = findInToolkit(("bin/" + name).str()))
     return path;

@@ -85,10 +85,10 @@ set_up_python() {
   quietly pip.log "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
     --editable "$root/python[torch,test,benchmarks]"
   if [[ -z $(system_cuda) ]]; then
-    # Just what the compiler uses: ptxas and libdevice.
-    say "installing ptxas and libdevice into .venv, as there is no CUDA toolkit"
+    # Just what the compiler uses: ptxas.
+    say "installing ptxas into .venv, as there is no CUDA toolkit"
     quietly pip-cuda.log "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
-      "cuda-toolkit[nvcc,nvvm]"
+      "cuda-toolkit[nvcc]"
   fi
   python_fingerprint >"$stamp"
 }
@@ -97,7 +97,7 @@ set_up_python() {
 system_cuda() {
   local path
   for path in "${CUDA_HOME-}" "${CUDA_PATH-}" /usr/local/cuda; do
-    if [[ -x $path/bin/ptxas && -d $path/nvvm/libdevice ]]; then
+    if [[ -x $path/bin/ptxas ]]; then
       echo "$path"
       return
     fi
@@ -108,7 +108,7 @@ system_cuda() {
 venv_cuda() {
   local path
   for path in "$venv"/lib/python3*/site-packages/nvidia/cu*; do
-    if [[ -x $path/bin/ptxas && -d $path/nvvm/libdevice ]]; then
+    if [[ -x $path/bin/ptxas ]]; then
       echo "$path"
       return
     fi

@@ -63,11 +63,4 @@ TEST_F(ToolkitTest, TheUsersOwnComesFirst) {
   EXPECT_EQ(findInToolkit("bin/deplo-test-tool"), own);
 }
 
-TEST_F(ToolkitTest, LibdeviceOfAToolkit) {
-  std::string library = create("own/nvvm/libdevice/libdevice.10.bc");
-  create("own/lib/libdevice.10.bc");
-  name("CUDA_HOME", folder + "/own");
-  EXPECT_EQ(findLibdevice(), library);
-}
-
 } // namespace

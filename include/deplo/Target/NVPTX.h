@@ -26,9 +26,6 @@ namespace deplo {
 /// toolkit, /usr/local/cuda, and the roots that DEPLO_CUDA_TOOLKITS lists.
 std::optional<std::string> findInToolkit(llvm::StringRef relativePath);
 
-/// The bitcode of CUDA's libdevice.
-std::optional<std::string> findLibdevice();
-
 /// A program of the CUDA toolkit, such as "ptxas": in the toolkit, else on the
 /// path.
 std::optional<std::string> findTool(llvm::StringRef name);
