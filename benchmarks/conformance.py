@@ -115,8 +115,8 @@ def _integers() -> list[Form]:
         forms.append(Form(f"brev.{bits} {{d}}, {{a}};", bits, (bits,), ("bits",)))
         for sign in "us":
             forms.append(Form(f"bfind.{sign}{width} {{d}}, {{a}};", "b32", (bits,), ("bits",)))
-            forms.append(Form(f"bfe.{sign}{width} {{d}}, {{a}}, {{b}}, {{c}};", bits, (bits, "b32", "b32"),
-                              ("bits", "small", "small")))  # fmt: skip
+            field = f"bfe.{sign}{width} {{d}}, {{a}}, {{b}}, {{c}};"
+            forms.append(Form(field, bits, (bits, "b32", "b32"), ("bits", "small", "small")))
         forms.append(
             Form(f"shl.{bits} {{d}}, {{a}}, {{b}};", bits, (bits, "b32"), ("bits", "small"))
         )
@@ -159,8 +159,11 @@ def _floats() -> list[Form]:
     for op in ("add.sat", "mul.ftz.sat", "min", "max", "min.NaN", "max.NaN", "max.xorsign.abs"):
         forms.append(Form(f"{op}.f32 {{d}}, {{a}}, {{b}};", "f32", ("f32",) * 2, ("f32",) * 2))
     # Errors as the ISA documents them; those of lg2, sin and cos hold on part of the range only.
-    for op, error in (("ex2.approx", 2), ("ex2.approx.ftz", 2), ("rcp.approx.ftz", 1),
-                      ("rsqrt.approx", 4), ("sqrt.approx", 4), ("tanh.approx", 1 << 13)):  # fmt: skip
+    approximations = (
+        ("ex2.approx", 2), ("ex2.approx.ftz", 2), ("rcp.approx.ftz", 1), ("rsqrt.approx", 4),
+        ("sqrt.approx", 4), ("tanh.approx", 1 << 13),
+    )  # fmt: skip
+    for op, error in approximations:
         forms.append(Form(f"{op}.f32 {{d}}, {{a}};", "f32", ("f32",), ("f32",), error))
     for type in ("f16x2", "bf16x2"):
         for op, arity in (("add", 2), ("mul", 2), ("fma.rn", 3), ("fma.rn.relu", 3), ("min", 2),

@@ -18,10 +18,6 @@ struct DeploEmulation {
   std::shared_ptr<Program> program;
 };
 
-static std::string print(const Json &json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 void deploRegisterEmulatedDevice(void) { registerEmulatedDevice(); }
 
 int deploEmulationLoad(const char *ptx, size_t size,
@@ -59,7 +55,7 @@ const char *deploEmulationKernels(DeploEmulation *emulation) {
                     {"required_threads", kernel.requiredThreads},
                     {"cluster", kernel.cluster}});
   }
-  text = print(list);
+  text = toText(list);
   return text.c_str();
 }
 
@@ -123,7 +119,7 @@ const char *deploEmulationRun(DeploEmulation *emulation,
   for (const Diagnostic &diagnostic : outcome.diagnostics)
     findings.push_back(diagnostic.text());
   text = "{\"seconds\":" + std::to_string(outcome.seconds) +
-         ",\"findings\":" + print(findings) +
+         ",\"findings\":" + toText(findings) +
          ",\"counters\":" + countersJson(outcome.counters) + "}";
   return text.c_str();
 }

@@ -69,10 +69,6 @@ static Json describe(const DeviceInfo &info) {
           {"shared_bytes_per_block", info.sharedBytesPerBlock}};
 }
 
-static std::string print(const Json &json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 const char *deploLastError(void) { return lastError().c_str(); }
 
 //===----------------------------------------------------------------------===//
@@ -92,7 +88,7 @@ const char *deploDeviceInfo(DeploDevice *device) {
   static thread_local std::string text;
   if (isNull(__func__, device))
     return nullptr;
-  text = print(describe(unwrap(device)->info()));
+  text = toText(describe(unwrap(device)->info()));
   return text.c_str();
 }
 
@@ -101,7 +97,7 @@ const char *deploDeviceList(void) {
   Json list = Json::array();
   for (Device *device : listDevices())
     list.push_back(describe(device->info()));
-  text = print(list);
+  text = toText(list);
   return text.c_str();
 }
 

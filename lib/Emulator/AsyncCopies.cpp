@@ -127,8 +127,7 @@ Handler selectWait(Form &form, Inst &inst) {
 void arriveCopies(Warp &warp, const Inst &inst, uint32_t mask) {
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
-    MBarrierRef barrier = findMBarrier(warp, inst, lane, inst.space,
-                                       addressOf(warp, inst.source(0), lane));
+    MBarrierRef barrier = findMBarrier(warp, inst, lane);
     if (!barrier.barrier)
       return;
     // Without noinc the barrier waits for one more, and this is it.

@@ -47,6 +47,12 @@ uint64_t stateOf(const MBarrier &barrier) {
 } // namespace
 
 MBarrierRef deplo::emulator::findMBarrier(Warp &warp, const Inst &inst,
+                                          unsigned lane) {
+  return findMBarrier(warp, inst, lane, inst.space,
+                      addressOf(warp, inst.source(0), lane));
+}
+
+MBarrierRef deplo::emulator::findMBarrier(Warp &warp, const Inst &inst,
                                           unsigned lane, Space space,
                                           uint64_t address) {
   if (space == Space::Generic)
@@ -153,8 +159,7 @@ enum ArriveFlags : uint32_t {
 void arrive(Warp &warp, const Inst &inst, uint32_t mask) {
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
-    MBarrierRef ref = findMBarrier(warp, inst, lane, inst.space,
-                                   addressOf(warp, inst.source(0), lane));
+    MBarrierRef ref = findMBarrier(warp, inst, lane);
     if (!ref.barrier)
       return;
     if (inst.a & hasResult)
@@ -221,8 +226,7 @@ Handler selectArrive(Form &form, Inst &inst) {
 void countBytes(Warp &warp, const Inst &inst, uint32_t mask) {
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
-    MBarrierRef ref = findMBarrier(warp, inst, lane, inst.space,
-                                   addressOf(warp, inst.source(0), lane));
+    MBarrierRef ref = findMBarrier(warp, inst, lane);
     if (!ref.barrier)
       return;
     int64_t bytes = warp.row<uint32_t>(inst.source(1))[lane];
@@ -241,8 +245,7 @@ void wait(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t result = 0;
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
-    MBarrierRef ref = findMBarrier(warp, inst, lane, inst.space,
-                                   addressOf(warp, inst.source(0), lane));
+    MBarrierRef ref = findMBarrier(warp, inst, lane);
     if (!ref.barrier)
       return;
     uint64_t operand = readLane(warp, inst.source(1), lane);

@@ -20,6 +20,8 @@ struct MBarrierRef {
 /// The barrier at an address; a fault if there is none.
 MBarrierRef findMBarrier(Warp &warp, const Inst &inst, unsigned lane,
                          Space space, uint64_t address);
+/// The barrier at the instruction's first source.
+MBarrierRef findMBarrier(Warp &warp, const Inst &inst, unsigned lane);
 
 /// `count` arrivals; `releases` what the thread did before.
 void arriveAt(Warp &warp, const Inst &inst, unsigned lane, MBarrierRef barrier,

@@ -29,39 +29,32 @@ Block *deplo::emulator::sharedBlock(Warp &warp, uint64_t address) {
 // Which bytes were written
 //===----------------------------------------------------------------------===//
 
-static bool allSet(const std::vector<uint64_t> &bits, uint64_t begin,
+static uint64_t load(uint64_t word) { return word; }
+static uint64_t load(const std::atomic<uint64_t> &word) {
+  return word.load(std::memory_order_relaxed);
+}
+
+static void set(uint64_t &word, uint64_t ones) { word |= ones; }
+static void set(std::atomic<uint64_t> &word, uint64_t ones) {
+  word.fetch_or(ones, std::memory_order_relaxed);
+}
+
+template <typename Word>
+static bool allSet(const std::vector<Word> &bits, uint64_t begin,
                    uint32_t count) {
   for (uint64_t i = begin; i < begin + count; ++i)
-    if (!((bits[i / 64] >> (i % 64)) & 1))
+    if (!((load(bits[i / 64]) >> (i % 64)) & 1))
       return false;
   return true;
 }
 
 /// A run of up to 16 bytes is within two words.
-static void setBits(std::vector<uint64_t> &bits, uint64_t begin,
-                    uint32_t count) {
+template <typename Word>
+static void setBits(std::vector<Word> &bits, uint64_t begin, uint32_t count) {
   for (uint64_t i = begin; i < begin + count;) {
     uint64_t inWord = std::min<uint64_t>(64 - i % 64, begin + count - i);
     uint64_t ones = inWord == 64 ? ~uint64_t(0) : (uint64_t(1) << inWord) - 1;
-    bits[i / 64] |= ones << (i % 64);
-    i += inWord;
-  }
-}
-
-static bool allSet(std::vector<std::atomic<uint64_t>> &bits, uint64_t begin,
-                   uint32_t count) {
-  for (uint64_t i = begin; i < begin + count; ++i)
-    if (!((bits[i / 64].load(std::memory_order_relaxed) >> (i % 64)) & 1))
-      return false;
-  return true;
-}
-
-static void setBits(std::vector<std::atomic<uint64_t>> &bits, uint64_t begin,
-                    uint32_t count) {
-  for (uint64_t i = begin; i < begin + count;) {
-    uint64_t inWord = std::min<uint64_t>(64 - i % 64, begin + count - i);
-    uint64_t ones = inWord == 64 ? ~uint64_t(0) : (uint64_t(1) << inWord) - 1;
-    bits[i / 64].fetch_or(ones << (i % 64), std::memory_order_relaxed);
+    set(bits[i / 64], ones << (i % 64));
     i += inWord;
   }
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import DeploWarning, Error
-from .library import compiler_library
+from .library import compiler_library, declare
 
 LEVELS = ("torch", "graph", "tensor", "loop", "tile", "kernel", "llvm", "ptx", "sass")
 DEFAULT_TARGET = "sm_90a"
@@ -74,7 +74,6 @@ class Compilation:
 
 @functools.cache
 def _functions() -> ctypes.CDLL:
-    library = compiler_library()
     handle, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "deploCompile": (handle, [text, size, text]),
@@ -87,10 +86,7 @@ def _functions() -> ctypes.CDLL:
         "deploCacheInfo": (text, []),
         "deploCacheClear": (text, []),
     }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+    return declare(compiler_library(), signatures)
 
 
 def _text(raw: bytes | None) -> str:

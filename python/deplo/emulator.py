@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import Error
-from .library import runtime_library
+from .library import declare, runtime_library
+from .runtime import last_error
 
 TENSOR_ELEMENTS = {
     "uint8": 0,
@@ -73,7 +74,6 @@ class _TensorMap(ctypes.Structure):
 
 @functools.cache
 def _functions() -> ctypes.CDLL:
-    library = runtime_library()
     handle, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "deploEmulationLoad": (ctypes.c_int, [text, size, ctypes.POINTER(handle)]),
@@ -81,16 +81,8 @@ def _functions() -> ctypes.CDLL:
         "deploEmulationKernels": (text, [handle]),
         "deploEmulationRun": (text, [handle, ctypes.POINTER(_Launch)]),
         "deploEmulationTensorMap": (ctypes.c_int, [ctypes.POINTER(_TensorMap), handle]),
-        "deploLastError": (text, []),
     }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
-
-
-def _last_error() -> Error:
-    return Error(_functions().deploLastError().decode("utf-8", "replace"))
+    return declare(runtime_library(), signatures)
 
 
 @dataclass
@@ -147,7 +139,7 @@ class TensorMap:
                 fields.strides[i - 1] = stride * width
         result = ctypes.create_string_buffer(128)
         if _functions().deploEmulationTensorMap(ctypes.byref(fields), result):
-            raise _last_error()
+            raise last_error()
         return result.raw
 
 
@@ -167,7 +159,7 @@ class Emulation:
         handle = ctypes.c_void_p()
         text = ptx.encode()
         if _functions().deploEmulationLoad(text, len(text), ctypes.byref(handle)):
-            raise _last_error()
+            raise last_error()
         self._handle = handle
 
     def __del__(self) -> None:

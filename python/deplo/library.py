@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from .errors import Error
 
@@ -66,14 +67,21 @@ def _missing(stem: str) -> Error:
 
 
 def installed_toolkits() -> list[Path]:
-    """What has ptxas or libdevice among the installed packages: those of CUDA, and Triton."""
+    """What has ptxas among the installed packages: those of CUDA, and Triton."""
     roots: list[Path] = []
     for package, pattern in (("nvidia", "cu*"), ("triton", "backends/nvidia")):
         spec = importlib.util.find_spec(package)
         for location in (spec and spec.submodule_search_locations) or ():
             roots += sorted(Path(location).glob(pattern), reverse=True)
-    files = ("bin/ptxas", "nvvm/libdevice/libdevice.10.bc", "lib/libdevice.10.bc")
-    return [root for root in roots if any((root / file).is_file() for file in files)]
+    return [root for root in roots if (root / "bin" / "ptxas").is_file()]
+
+
+def declare(library: ctypes.CDLL, signatures: dict[str, tuple[Any, list[Any]]]) -> ctypes.CDLL:
+    """The library, whose functions of these names now have result and argument types."""
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import Error
-from .library import runtime_library
+from .library import declare, runtime_library
 
 _HANDLE = ctypes.c_void_p
 _TEXT = ctypes.c_char_p
@@ -40,14 +40,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 @functools.cache
 def _functions() -> ctypes.CDLL:
-    library = runtime_library()
-    for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+    return declare(runtime_library(), _SIGNATURES)
 
 
-def _last_error() -> Error:
+def last_error() -> Error:
+    """What the last failed call of this thread says."""
     return Error(_functions().deploLastError().decode("utf-8", "replace"))
 
 
@@ -64,7 +61,7 @@ def package_info(package: bytes) -> dict[str, Any]:
     """
     text = _functions().deploPackageInfo(package, len(package))
     if text is None:
-        raise _last_error()
+        raise last_error()
     return json.loads(text)
 
 
@@ -72,7 +69,7 @@ def package_info(package: bytes) -> dict[str, Any]:
 def _open_device(name: str) -> int:
     device = ctypes.c_void_p()
     if _functions().deploDeviceOpen(name.encode(), ctypes.byref(device)):
-        raise _last_error()
+        raise last_error()
     return device.value or 0
 
 
@@ -132,7 +129,7 @@ class Executable:
         handle = ctypes.c_void_p()
         opened = _open_device(device)
         if self._library.deploExecutableLoad(opened, package, len(package), ctypes.byref(handle)):
-            raise _last_error()
+            raise last_error()
         self._handle = handle
         info = json.loads(self._library.deploExecutableInfo(handle))
         self.manifest: dict[str, Any] = info["manifest"]
@@ -150,7 +147,7 @@ class Executable:
 
         def launch(pointers: tuple[int, ...], stream: int, owner: object = self) -> None:
             if run(handle, array(*pointers), count, stream):
-                raise _last_error()
+                raise last_error()
 
         return launch
 
@@ -174,10 +171,10 @@ class Executable:
             if self._run_sized(
                 self._handle, self._array(*pointers), self._count, values, len(sizes), stream
             ):
-                raise _last_error()
+                raise last_error()
             return
         if self._run(self._handle, self._array(*pointers), self._count, stream):
-            raise _last_error()
+            raise last_error()
 
     def counters(self) -> list[dict[str, Any] | None]:
         """What the last launch of each kernel did, on a device that counts ("emu")."""

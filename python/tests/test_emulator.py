@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from numeric import randn
 
 import deplo
 from deplo.emulator import Emulation, TensorMap, Uninitialized
@@ -21,10 +22,6 @@ pytestmark = pytest.mark.usefixtures("compiler")
 @pytest.fixture(scope="module", params=["O0", "O3"])
 def kernels(request):
     return Emulation((PTX / f"kernels.{request.param}.ptx").read_text())
-
-
-def randn(*shape, seed=0, dtype=torch.float32):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
 def integers(low, high, *shape, seed=0):
