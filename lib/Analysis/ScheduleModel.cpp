@@ -46,6 +46,11 @@ static constexpr double reachedBandwidth = 0.9;
 /// when the others are idle.
 static constexpr double bandwidthBurst = 3;
 static constexpr int64_t maxAccessBytes = 16;
+/// Rows in registers give way to rows in shared memory for less than this part
+/// of their time.
+static constexpr double worthStaging = 0.9;
+/// How much longer a kernel takes whose accesses move single elements.
+static constexpr double unalignedCost = 1.5;
 static constexpr int64_t sectorBytes = 32;
 static constexpr int64_t lineBytes = 128;
 static constexpr int64_t lanes = 32;
@@ -59,15 +64,18 @@ namespace {
 
 class Model {
 public:
+  /// `shift`: the elements of one access, if rows are to be shifted to aligned
+  /// addresses (align_rows); else 0.
   Model(const ScheduleFacts &facts, const TargetDescription &target,
-        const SchedulePins &pins)
-      : facts(facts), target(target), pins(pins), numAxes(facts.axes.size()) {
+        const SchedulePins &pins, int64_t shift)
+      : facts(facts), target(target), pins(pins), shift(shift),
+        numAxes(facts.axes.size()) {
     for (int64_t extent : facts.axes)
       extents.push_back(std::max<int64_t>(extent, 1));
     for (const ScheduleInnerDim &dim : facts.inner)
       extents.push_back(std::max<int64_t>(dim.extent, 1));
     contiguous = findContiguousDim();
-    vector = pins.vector ? *pins.vector : chooseVector();
+    vector = pins.vector ? *pins.vector : shift ? shift : chooseVector();
   }
 
   std::optional<ScheduleChoice> choose(std::string &error);
@@ -82,6 +90,7 @@ private:
   int64_t getPaddedRow() const;
   std::vector<int64_t> shapeBlock(int64_t elements, int64_t runBytes) const;
   bool hasTransposed() const;
+  bool canShift(const ScheduleChoice &candidate) const;
   void consider(ScheduleChoice candidate, std::optional<ScheduleChoice> &best,
                 std::string &error) const;
   bool fits(ScheduleChoice &candidate, std::string &error) const;
@@ -123,6 +132,7 @@ private:
   const ScheduleFacts &facts;
   const TargetDescription &target;
   const SchedulePins &pins;
+  int64_t shift;
   size_t numAxes;
   /// Of the axes, then of the inner dimensions; at least 1.
   std::vector<int64_t> extents;
@@ -169,9 +179,9 @@ int64_t Model::chooseVector() const {
     for (const ScheduleAccess &access : facts.accesses) {
       if (access.strides[contiguous] != 1)
         continue;
-      int64_t reached = std::min(
-          {width, maxAccessBytes / access.elementBytes, access.alignment,
-           int64_t(1) << llvm::countr_zero(uint64_t(extents[contiguous]))});
+      int64_t reached = std::min({width, maxAccessBytes / access.elementBytes,
+                                  access.alignment, extents[contiguous]});
+      reached = int64_t(llvm::bit_floor(uint64_t(reached)));
       reached = std::max<int64_t>(reached, 1);
       // Narrow accesses cost instructions, gaps between them sectors.
       double instructions =
@@ -253,6 +263,13 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters;
+  // Without loops in the way, what all rows share is loaded ahead of the
+  // reductions too.
+  if (!candidate.chunk && facts.dependentReductions > 1)
+    for (const ScheduleAccess &access : facts.accesses)
+      if (!access.isStore && !isKept(access) && access.strides.back() != 0)
+        candidate.registersPerThread +=
+            divideCeil(candidate.elementsPerThread * access.elementBytes, 4);
   // Values of several rows from all warps that share them arrive together.
   Sharing sharing = getSharing(candidate);
   if (facts.dependentReductions && sharing.rowWarps > 1 &&
@@ -514,11 +531,20 @@ void Model::estimate(ScheduleChoice &candidate) const {
         getBytes(access);
 }
 
+/// Whether align_rows can shift the rows: a block has one, and its tiles go
+/// past the end.
+bool Model::canShift(const ScheduleChoice &candidate) const {
+  int64_t row = getRow(candidate), extent = extents.back();
+  return shift == 0 ||
+         (getRows(candidate) == 1 &&
+          int64_t(llvm::alignTo(extent, row)) >= extent + shift - 1);
+}
+
 void Model::consider(ScheduleChoice candidate,
                      std::optional<ScheduleChoice> &best,
                      std::string &error) const {
   candidate.vector = vector;
-  if (!fits(candidate, error))
+  if (!fits(candidate, error) || !canShift(candidate))
     return;
   estimate(candidate);
   // A tie goes to fewer threads, which leave room for other work.
@@ -575,11 +601,16 @@ std::optional<ScheduleChoice> Model::choose(std::string &error) {
       chunks.push_back(chunk);
   std::optional<ScheduleChoice> best;
   for (int64_t chunk : chunks) {
-    // Rows that fit in registers are read once. A single pass may as well read
-    // a chunk at a time.
-    if (best && best->chunk == 0 && facts.passes > 1)
-      break;
-    considerChunk(chunk, /*isSmallest=*/chunk == chunks.back(), best, error);
+    std::optional<ScheduleChoice> next = best;
+    considerChunk(chunk, /*isSmallest=*/chunk == chunks.back(), next, error);
+    // Rows that fit in registers are read once, and so are those that fit in
+    // shared memory, which costs another trip but leaves registers for more
+    // blocks, unless accesses are too narrow for asynchronous copies. A single
+    // pass may as well read a chunk at a time.
+    bool fitsOnce = best && best->chunk == 0 && facts.passes > 1;
+    if (!fitsOnce || (next && isStaged(*next) && vector > 1 &&
+                      next->nanoseconds < worthStaging * best->nanoseconds))
+      best = next;
   }
   if (best)
     best->reason = explain(*best);
@@ -614,6 +645,29 @@ std::string Model::explain(const ScheduleChoice &choice) const {
                        target.multiprocessors);
 }
 
+/// The elements of the widest access to rows that are accessed one element at a
+/// time because they start at any address; 0 if there are none, rows of
+/// different kinds, or a row that all blocks share: that would be read one
+/// element at a time, by threads that are far apart.
+static int64_t getShift(const ScheduleFacts &facts) {
+  if (facts.inner.size() != 1)
+    return 0;
+  const ScheduleAccess *row = nullptr;
+  int64_t widest = 0;
+  for (const ScheduleAccess &access : facts.accesses) {
+    bool varies = std::any_of(access.strides.begin(), access.strides.end() - 1,
+                              [](int64_t stride) { return stride != 0; });
+    if (access.strides.back() == 0)
+      continue;
+    if (!varies || access.strides.back() != 1 || access.alignment != 1 ||
+        (row && row->strides != access.strides))
+      return 0;
+    row = &access;
+    widest = std::max(widest, maxAccessBytes / access.elementBytes);
+  }
+  return row ? widest : 0;
+}
+
 std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
                                              const TargetDescription &target,
                                              const SchedulePins &pins,
@@ -627,7 +681,17 @@ std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
                                     " parallel axes");
     return std::nullopt;
   }
-  return Model(facts, target, pins).choose(error);
+  std::optional<ScheduleChoice> best =
+      Model(facts, target, pins, /*shift=*/0).choose(error);
+  int64_t shift = pins.vector ? 0 : getShift(facts);
+  if (shift == 0)
+    return best;
+  std::string ignored;
+  std::optional<ScheduleChoice> shifted =
+      Model(facts, target, pins, shift).choose(ignored);
+  bool isBetter = shifted && (!best || shifted->nanoseconds <
+                                           unalignedCost * best->nanoseconds);
+  return isBetter ? shifted : best;
 }
 
 } // namespace deplo

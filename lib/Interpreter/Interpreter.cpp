@@ -185,8 +185,9 @@ LogicalResult Interpreter::runBox(
     bool isMasked = false;
     for (auto [t, c] : llvm::enumerate(getCoordinates(i, box.shape))) {
       coordinates[box.dims[t]] += box.steps[t] * c;
-      isMasked |=
-          !box.bounds.empty() && coordinates[box.dims[t]] >= box.bounds[t];
+      int64_t coordinate = coordinates[box.dims[t]];
+      isMasked |= !box.bounds.empty() &&
+                  (coordinate < 0 || coordinate >= box.bounds[t]);
     }
     Number *element =
         isMasked ? nullptr
@@ -435,6 +436,15 @@ LogicalResult Interpreter::runTile(Operation *op) {
         numbers[iota.getResult()] = std::move(result);
         return success();
       })
+      .Case([&](tile::MisalignmentOp misalignment) {
+        auto [strides, element] =
+            misalignment.getMemref().getType().getStridesAndOffset();
+        for (auto [index, stride] :
+             llvm::zip(misalignment.getIndices(), strides))
+          element += getIndex(index) * stride;
+        setIndex(misalignment, element % int64_t(misalignment.getModulo()));
+        return success();
+      })
       .Case([&](tile::InBoundsOp inBounds) {
         ArrayRef<int64_t> shape = inBounds.getType().getShape();
         Numbers result(getSize(shape));
@@ -443,7 +453,8 @@ LogicalResult Interpreter::runTile(Operation *op) {
           for (auto [c, corner, bound] :
                llvm::zip(getCoordinates(i, shape), inBounds.getCorner(),
                          inBounds.getBounds()))
-            element.integer &= getIndex(corner) + c < bound;
+            element.integer &=
+                getIndex(corner) + c >= 0 && getIndex(corner) + c < bound;
         }
         numbers[inBounds.getResult()] = std::move(result);
         return success();

@@ -82,6 +82,9 @@ void buildTilePipeline(OpPassManager &manager,
   addCleanup(kernel);
   kernel.addPass(tile::createSplitSweepsPass());
   kernel.addPass(tile::createStageInputsPass());
+  tile::AlignRowsPassOptions alignRows;
+  alignRows.alignment = options.alignment;
+  kernel.addPass(tile::createAlignRowsPass(alignRows));
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
   kernel.addPass(tile::createRegisterTilePass(registerTile));
@@ -174,6 +177,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-chunk-reduce", "t:006_chunk_reduce"},
       {"deplo-split-sweeps", "t:split_sweeps"},
       {"deplo-stage-inputs", "t:007_stage_inputs"},
+      {"deplo-align-rows", "t:align_rows"},
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-pad-smem", "t:014_pad_smem"},

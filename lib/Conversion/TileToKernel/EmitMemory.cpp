@@ -5,6 +5,7 @@
 
 #include "KernelEmitter.h"
 
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -141,10 +142,13 @@ Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates,
   for (auto [start, coordinate, step, bound] :
        llvm::zip(corner, coordinates, steps, *bounds)) {
     Value position = add(start, multiply(coordinate, step));
-    result = conjunction(
-        result, arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
-                                      position, getNumber(bound))
-                    .getResult());
+    // Seen as unsigned, negative positions are beyond all bounds.
+    auto below = start.getDefiningOp<arith::SubIOp>()
+                     ? arith::CmpIPredicate::ult
+                     : arith::CmpIPredicate::slt;
+    result = conjunction(result, arith::CmpIOp::create(builder, below, position,
+                                                       getNumber(bound))
+                                     .getResult());
   }
   return result;
 }
@@ -208,6 +212,70 @@ static Box getBox(OpT op, SmallVector<Value> indices, int64_t rank) {
   return box;
 }
 
+/// Bounds may end within an access where it starts at an unknown distance from
+/// them, or they are no multiple of its width.
+template <typename OpT>
+KernelEmitter::Extent KernelEmitter::getExtent(OpT op, ValueRange corner,
+                                               ValueRange coordinates) {
+  tile::BoxAccess box = *tile::BoxAccess::get(op);
+  int64_t width = op.getVector().value_or(1);
+  std::optional<unsigned> unit = box.getUnitStrideDim();
+  auto endsWithin = [&] {
+    return box.bounds[*unit] % width != 0 ||
+           tile::getKnownDivisor(box.indices[box.dims[*unit]]) % width != 0;
+  };
+  Extent extent;
+  if (width == 1 || box.bounds.empty() || !endsWithin()) {
+    extent.whole = getInBounds(corner, coordinates, box.steps, op.getBounds());
+    return extent;
+  }
+
+  int64_t bound = box.bounds[*unit];
+  auto withoutUnit = [&](auto range) {
+    auto kept = llvm::to_vector(range);
+    kept.erase(kept.begin() + *unit);
+    return kept;
+  };
+  SmallVector<int64_t> otherBounds = withoutUnit(box.bounds);
+  Value inOthers =
+      getInBounds(withoutUnit(corner), withoutUnit(coordinates),
+                  withoutUnit(box.steps), ArrayRef<int64_t>(otherBounds));
+
+  Value start = add(corner[*unit], coordinates[*unit]);
+  auto isBelow = [&](Value position, int64_t limit) -> Value {
+    return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, position,
+                                 getIndex(std::max<int64_t>(limit, 0)));
+  };
+  extent.whole = conjunction(inOthers, isBelow(start, bound - width + 1));
+  Value touched = conjunction(
+      inOthers, isBelow(add(start, getIndex(width - 1)), bound + width - 1));
+  Value isTrue = arith::ConstantIntOp::create(builder, builder.getI1Type(), 1);
+  extent.partial = arith::AndIOp::create(
+      builder, touched, arith::XOrIOp::create(builder, extent.whole, isTrue));
+  for (int64_t i = 0; i < width; ++i)
+    extent.elements.push_back(isBelow(add(start, getIndex(i)), bound));
+  return extent;
+}
+
+/// Elements one by one, zero where they are not in bounds.
+Value KernelEmitter::loadElements(VectorType type, Value pointer,
+                                  ArrayRef<Value> inBounds, Value base) {
+  Type element = type.getElementType();
+  SmallVector<Value> elements;
+  for (auto [i, isRead] : llvm::enumerate(inBounds)) {
+    Value place =
+        LLVM::GEPOp::create(builder, pointer.getType(), element, pointer,
+                            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+    place = arith::SelectOp::create(builder, isRead, place, base);
+    Value loaded =
+        LLVM::LoadOp::create(builder, element, place, getBytes(element));
+    elements.push_back(arith::SelectOp::create(
+        builder, isRead, loaded,
+        arith::ConstantOp::create(builder, builder.getZeroAttr(element))));
+  }
+  return pack(elements);
+}
+
 void KernelEmitter::emitLoad(tile::LoadOp op) {
   tile::LayoutAttr layout = tile::getLayout(op.getResult());
   auto type = cast<VectorType>(convertType(op.getType()));
@@ -222,8 +290,8 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
     SmallVector<Value> coordinates = getCoordinates(layout, reg);
     Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
                                      box.steps, coordinates);
-    Value inBounds =
-        getInBounds(box.corner, coordinates, box.steps, op.getBounds());
+    Extent extent = getExtent(op, box.corner, coordinates);
+    Value inBounds = extent.whole, place = pointer;
     // Out of bounds: read the memref's first elements instead, without a
     // branch, and discard them.
     if (inBounds)
@@ -236,6 +304,18 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
           builder, inBounds, access,
           arith::ConstantOp::create(
               builder, cast<TypedAttr>(builder.getZeroAttr(accessType))));
+    if (extent.partial) {
+      auto branch = scf::IfOp::create(builder, accessType, extent.partial,
+                                      /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      scf::YieldOp::create(builder,
+                           loadElements(accessType, place, extent.elements,
+                                        lookup(op.getMemref())));
+      builder.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(builder, access);
+      access = branch.getResult(0);
+    }
     tile = width == type.getNumElements()
                ? access
                : vector::InsertStridedSliceOp::create(builder, access, tile,
@@ -312,17 +392,45 @@ void KernelEmitter::emitStore(tile::StoreOp op) {
                              ArrayRef<int64_t>(width), ArrayRef<int64_t>(1))
                              .getResult();
     SmallVector<Value> coordinates = getCoordinates(layout, reg);
-    Value acts = conjunction(isLeader, getInBounds(box.corner, coordinates,
-                                                   box.steps, op.getBounds()));
+    Extent extent = getExtent(op, box.corner, coordinates);
+    Value acts = conjunction(isLeader, extent.whole);
     Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
                                      box.steps, coordinates);
-    OpBuilder::InsertionGuard guard(builder);
-    if (acts)
-      builder.setInsertionPointToStart(
-          scf::IfOp::create(builder, acts, /*withElseRegion=*/false)
-              .thenBlock());
-    LLVM::StoreOp::create(builder, access, pointer, alignment);
+    auto storeIf = [&](Value condition, llvm::function_ref<void()> store) {
+      OpBuilder::InsertionGuard guard(builder);
+      if (condition)
+        builder.setInsertionPointToStart(
+            scf::IfOp::create(builder, condition, /*withElseRegion=*/false)
+                .thenBlock());
+      store();
+    };
+    storeIf(acts, [&] {
+      LLVM::StoreOp::create(builder, access, pointer, alignment);
+    });
+    if (!extent.partial)
+      continue;
+    storeIf(conjunction(isLeader, extent.partial), [&] {
+      for (auto [i, element] : llvm::enumerate(unpack(access)))
+        storeIf(extent.elements[i], [&, i = i, element = element] {
+          Value place = LLVM::GEPOp::create(
+              builder, pointer.getType(), element.getType(), pointer,
+              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+          LLVM::StoreOp::create(builder, element, place,
+                                getBytes(element.getType()));
+        });
+    });
   }
+}
+
+void KernelEmitter::emitMisalignment(tile::MisalignmentOp op) {
+  auto [strides, offset] = op.getMemref().getType().getStridesAndOffset();
+  Value element = getIndex(offset);
+  for (auto [index, stride] : llvm::zip(lookup(op.getIndices()), strides))
+    element = add(element, multiply(index, stride));
+  mapping.map(
+      op.getResult(),
+      arith::AndIOp::create(builder, element, getIndex(op.getModulo() - 1))
+          .getResult());
 }
 
 void KernelEmitter::emitInBounds(tile::InBoundsOp op) {
@@ -457,15 +565,25 @@ void KernelEmitter::emitCopyVectors(
       rest = builder.createOrFold<arith::DivUIOp>(rest, getIndex(vectors[dim]));
   }
   coordinates.back() = multiply(coordinates.back(), width);
-  Value inBounds =
-      getInBounds(box.corner, coordinates, box.steps, op.getBounds());
+  Extent extent = getExtent(op, box.corner, coordinates);
   Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
                                    box.steps, coordinates);
-  if (inBounds)
-    pointer = arith::SelectOp::create(builder, inBounds, pointer,
+  Value shared = getSharedPointer(lookup(op.getBuffer()), buffer, coordinates);
+  if (extent.partial) {
+    auto branch = scf::IfOp::create(builder, extent.partial,
+                                    /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    auto type = VectorType::get({width}, buffer.getElementType());
+    LLVM::StoreOp::create(
+        builder,
+        loadElements(type, pointer, extent.elements, lookup(op.getMemref())),
+        shared, width * getBytes(buffer.getElementType()));
+    builder.setInsertionPointToStart(branch.elseBlock());
+  }
+  if (extent.whole)
+    pointer = arith::SelectOp::create(builder, extent.whole, pointer,
                                       lookup(op.getMemref()));
-  move(pointer, getSharedPointer(lookup(op.getBuffer()), buffer, coordinates),
-       inBounds);
+  move(pointer, shared, extent.whole);
 }
 
 void KernelEmitter::emitCopy(tile::CopyOp op) {

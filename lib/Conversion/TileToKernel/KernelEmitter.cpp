@@ -113,6 +113,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
         return done([&] { emitBroadcast(broadcast); });
       })
       .Case([&](tile::IotaOp iota) { return done([&] { emitIota(iota); }); })
+      .Case([&](tile::MisalignmentOp misalignment) {
+        return done([&] { emitMisalignment(misalignment); });
+      })
       .Case([&](tile::InBoundsOp inBounds) {
         return done([&] { emitInBounds(inBounds); });
       })

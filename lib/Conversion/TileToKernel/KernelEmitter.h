@@ -71,12 +71,28 @@ private:
   void emitAwait(tile::AwaitOp op);
   void emitIota(tile::IotaOp op);
   void emitInBounds(tile::InBoundsOp op);
+  void emitMisalignment(tile::MisalignmentOp op);
   void emitBarrier();
   template <typename OpT>
   void emitCopyVectors(
       OpT op, llvm::function_ref<void(mlir::Value global, mlir::Value shared,
                                       mlir::Value inBounds)>
                   move);
+  /// Which elements of an access are in bounds. Null stands for true.
+  struct Extent {
+    /// Whether all are.
+    mlir::Value whole;
+    /// Whether some are and some not; null if that can't be.
+    mlir::Value partial;
+    /// For each element of a partial access; empty if there is none.
+    llvm::SmallVector<mlir::Value> elements;
+  };
+  template <typename OpT>
+  Extent getExtent(OpT op, mlir::ValueRange corner,
+                   mlir::ValueRange coordinates);
+  mlir::Value loadElements(mlir::VectorType type, mlir::Value pointer,
+                           llvm::ArrayRef<mlir::Value> inBounds,
+                           mlir::Value base);
 
   // Coordinates.
   /// The coordinates of the element that this thread holds in register `reg`.
@@ -90,7 +106,7 @@ private:
   mlir::Value getIsLeaderWarp(const LinearLayout &layout);
   /// True if `index` has none of the bits of `mask`; null if that's always so.
   mlir::Value getIsZero(mlir::Value index, int64_t mask);
-  /// corner + coordinate < bound for every dimension; null without bounds.
+  /// 0 <= corner + coordinate < bound for every dimension; null without bounds.
   mlir::Value getInBounds(mlir::ValueRange corner, mlir::ValueRange coordinates,
                           llvm::ArrayRef<int64_t> steps,
                           std::optional<llvm::ArrayRef<int64_t>> bounds);

@@ -580,3 +580,29 @@ tile.kernel @gather_c4(%x: memref<8xf32>) axes(%i = 8 tile) {
   // expected-error @below {{has vector 3, expected a power of two}}
   %a = tile.gather %x[%o] vector 3 : (memref<8xf32>, tensor<8xi32>) -> tensor<8xf32>
 }
+
+// -----
+
+// tile.misalignment: C1 to C3.
+
+func.func @misalignment_indices(%x: memref<4x1001xf32>, %i: index) {
+  // expected-error @below {{has 1 indices for a memref of rank 2}}
+  %m = tile.misalignment %x[%i] modulo 4 : memref<4x1001xf32>
+  return
+}
+
+// -----
+
+func.func @misalignment_modulo(%x: memref<4x1001xf32>, %i: index) {
+  // expected-error @below {{has modulo 3, expected a power of two}}
+  %m = tile.misalignment %x[%i, %i] modulo 3 : memref<4x1001xf32>
+  return
+}
+
+// -----
+
+func.func @misalignment_strides(%x: memref<4x1001xf32, strided<[?, 1]>>, %i: index) {
+  // expected-error @below {{expected strides and an offset that are static and not negative}}
+  %m = tile.misalignment %x[%i, %i] modulo 4 : memref<4x1001xf32, strided<[?, 1]>>
+  return
+}

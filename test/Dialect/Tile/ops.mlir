@@ -75,6 +75,13 @@ tile.kernel @convert(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 tile) 
   tile.store %b, %y[%i] : tensor<64xf32, #tile.layout<[64], register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>>, memref<64xf32>
 }
 
+// CHECK-LABEL: tile.kernel @misalignment
+tile.kernel @misalignment(%x: memref<64x63xbf16>) axes(%i = 64 step 1 grid) {
+  %c0 = arith.constant 0 : index
+  // CHECK: tile.misalignment %{{.+}}[%i, %{{.+}}] modulo 8 : memref<64x63xbf16>
+  %m = tile.misalignment %x[%i, %c0] modulo 8 : memref<64x63xbf16>
+}
+
 // CHECK-LABEL: tile.kernel @gather
 tile.kernel @gather(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 tile) {
   %o = tile.iota %i : tensor<64xi32>

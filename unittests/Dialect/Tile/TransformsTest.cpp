@@ -17,6 +17,30 @@ struct Kernel {
 };
 
 constexpr Kernel kernels[] = {
+    {"OddRows", R"mlir(
+      tile.kernel @odd_rows(%x: memref<9x1003xbf16>, %w: memref<1003xbf16>, %y: memref<9x1003xbf16>) axes(%i = 9 step 1 grid) warps(2) {
+        %c0 = arith.constant 0 : index
+        %c256 = arith.constant 256 : index
+        %c1024 = arith.constant 1024 : index
+        %low = arith.constant dense<-3.0e+38> : tensor<1x256xbf16>
+        %p = scf.for %k = %c0 to %c1024 step %c256 iter_args(%t = %low) -> (tensor<1x256xbf16>) {
+          %a = tile.load %x[%i, %k] bounds [9, 1003] : memref<9x1003xbf16> -> tensor<1x256xbf16>
+          %in = tile.in_bounds [%c0, %k] bounds [1, 1003] : tensor<1x256xi1>
+          %b = arith.select %in, %a, %low : tensor<1x256xi1>, tensor<1x256xbf16>
+          %n = arith.maximumf %t, %b : tensor<1x256xbf16>
+          scf.yield %n : tensor<1x256xbf16>
+        }
+        %m = tile.reduce [max] %p axis 1 : tensor<1x256xbf16> -> tensor<1xbf16>
+        scf.for %k = %c0 to %c1024 step %c256 {
+          %a = tile.load %x[%i, %k] bounds [9, 1003] : memref<9x1003xbf16> -> tensor<1x256xbf16>
+          %mb = tile.broadcast %m dims [0] : tensor<1xbf16> -> tensor<1x256xbf16>
+          %d = arith.subf %a, %mb : tensor<1x256xbf16>
+          %g = tile.load %w[%k] bounds [1003] : memref<1003xbf16> -> tensor<256xbf16>
+          %gb = tile.broadcast %g dims [1] : tensor<256xbf16> -> tensor<1x256xbf16>
+          %o = arith.mulf %d, %gb : tensor<1x256xbf16>
+          tile.store %o, %y[%i, %k] bounds [9, 1003] : tensor<1x256xbf16>, memref<9x1003xbf16>
+        }
+      })mlir"},
     {"RMSNorm", R"mlir(
       tile.kernel @rms_norm(%x: memref<3x2048xf32>, %w: memref<2048xf32>, %y: memref<3x2048xf32>) axes(%i = 3 step 1 grid) warps(8) {
         %c0 = arith.constant 0 : index
@@ -159,6 +183,20 @@ TEST_P(KeepsValues, Staged) {
                                "tile.kernel(deplo-async-copy)",
                                "tile.kernel(deplo-pad-smem{mode=always})",
                                "tile.kernel(deplo-mark-unroll{unroll=4})",
+                               "tile.kernel(deplo-vectorize-access)"});
+}
+
+TEST_P(KeepsValues, Aligned) {
+  expectKept(GetParam().text, {"tile.kernel(deplo-align-rows{vector=8})",
+                               "tile.kernel(deplo-register-tile)",
+                               "tile.kernel(deplo-vectorize-access)"});
+}
+
+TEST_P(KeepsValues, StagedAndAligned) {
+  expectKept(GetParam().text, {"tile.kernel(deplo-stage-inputs{mode=always})",
+                               "tile.kernel(deplo-align-rows{vector=8})",
+                               "tile.kernel(deplo-register-tile)",
+                               "tile.kernel(deplo-async-copy)",
                                "tile.kernel(deplo-vectorize-access)"});
 }
 

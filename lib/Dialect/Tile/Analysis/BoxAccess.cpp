@@ -86,6 +86,12 @@ std::optional<unsigned> BoxAccess::getUnitStrideDim() const {
   return unit;
 }
 
+MisalignmentOp BoxAccess::getMisalignment(unsigned dim) const {
+  auto shifted = indices[dims[dim]].getDefiningOp<arith::SubIOp>();
+  return shifted ? shifted.getRhs().getDefiningOp<MisalignmentOp>()
+                 : MisalignmentOp();
+}
+
 int64_t getKnownDivisor(Value index) {
   APInt constant;
   if (matchPattern(index, m_ConstantInt(&constant)))
@@ -118,7 +124,41 @@ static int64_t limitTo(int64_t width, int64_t value) {
   return value == 0 ? width : std::min(width, value & -value);
 }
 
-/// The limit that memory and masks put on accesses along tile dimension `unit`.
+static bool areEqual(Value a, Value b) {
+  APInt x, y;
+  return a == b || (matchPattern(a, m_ConstantInt(&x)) &&
+                    matchPattern(b, m_ConstantInt(&y)) && x == y);
+}
+
+/// `width` halved until it divides the address of a box that starts at
+/// `start - misalignment` along memref dimension `unit`: that of `start` has
+/// the remainder that is subtracted.
+static int64_t limitToShifted(int64_t width, const BoxAccess &box,
+                              MisalignmentOp misalignment, unsigned unit) {
+  auto form = getStridesAndOffset(box.getMemRefType());
+  auto shift = getStridesAndOffset(misalignment.getMemref().getType());
+  if (form->first.size() != shift->first.size())
+    return 1;
+  width = limitTo(width, misalignment.getModulo());
+  width = limitTo(width, form->second - shift->second);
+  for (unsigned dim = 0; dim < box.indices.size(); ++dim) {
+    Value index = box.indices[dim], other = misalignment.getIndices()[dim];
+    int64_t stride = form->first[dim], otherStride = shift->first[dim];
+    if (dim == unit) {
+      auto shifted = index.getDefiningOp<arith::SubIOp>();
+      width = limitTo(width, stride * getKnownDivisor(shifted.getLhs()));
+      width = limitTo(width, otherStride * getKnownDivisor(other));
+    } else if (areEqual(index, other)) {
+      width = limitTo(width, (stride - otherStride) * getKnownDivisor(index));
+    } else {
+      width = limitTo(width, stride * getKnownDivisor(index));
+      width = limitTo(width, otherStride * getKnownDivisor(other));
+    }
+  }
+  return width;
+}
+
+/// The limit that memory puts on accesses along tile dimension `unit`.
 static int64_t getBoxWidth(const BoxAccess &box, unsigned unit,
                            int64_t alignment) {
   auto form = getStridesAndOffset(box.getMemRefType());
@@ -130,15 +170,20 @@ static int64_t getBoxWidth(const BoxAccess &box, unsigned unit,
   int64_t width =
       llvm::bit_floor(uint64_t(std::max<int64_t>(1, maxAccessBytes / bytes)));
   width = limitTo(width, std::max<int64_t>(1, alignment / bytes));
-  width = limitTo(width, offset);
-  for (auto [dim, index] : llvm::enumerate(box.indices))
-    if (box.getMemRefType().getDimSize(dim) != 1)
-      width = limitTo(width, strides[dim] * getKnownDivisor(index));
+  if (MisalignmentOp misalignment = box.getMisalignment(unit)) {
+    width = limitToShifted(width, box, misalignment, box.dims[unit]);
+  } else {
+    width = limitTo(width, offset);
+    for (auto [dim, index] : llvm::enumerate(box.indices))
+      if (box.getMemRefType().getDimSize(dim) != 1)
+        width = limitTo(width, strides[dim] * getKnownDivisor(index));
+  }
   for (unsigned t = 0; t < box.shape.size(); ++t)
     if (t != unit && box.shape[t] != 1)
       width = limitTo(width, strides[box.dims[t]] * box.steps[t]);
-  if (!box.bounds.empty())
-    width = limitTo(width, box.bounds[unit]);
+  // What is out of bounds reads a whole access at the memref's base instead.
+  while (!box.bounds.empty() && width > 1 && width > box.bounds[unit])
+    width /= 2;
   return limitTo(width, box.shape[unit]);
 }
 

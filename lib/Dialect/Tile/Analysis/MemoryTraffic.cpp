@@ -70,6 +70,10 @@ static LogicalResult addIndex(Value index, int64_t factor, LinearIndex &sum) {
   if (auto add = index.getDefiningOp<arith::AddIOp>())
     return success(succeeded(addIndex(add.getLhs(), factor, sum)) &&
                    succeeded(addIndex(add.getRhs(), factor, sum)));
+  // Shifted tiles still cover their rows: no element more or less is in bounds.
+  if (auto shifted = index.getDefiningOp<arith::SubIOp>();
+      shifted && shifted.getRhs().getDefiningOp<MisalignmentOp>())
+    return addIndex(shifted.getLhs(), factor, sum);
   if (auto mul = index.getDefiningOp<arith::MulIOp>())
     for (auto [value, other] : {std::pair(mul.getLhs(), mul.getRhs()),
                                 std::pair(mul.getRhs(), mul.getLhs())})

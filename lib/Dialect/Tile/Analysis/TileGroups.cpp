@@ -115,7 +115,12 @@ void TileGroups::collect(Value value) {
 
 void TileGroups::addAccess(TileGroup &group, unsigned dim, Operation *access) {
   group.contiguous[dim] += group.getNumElements();
-  group.limitWidth(dim, getAccessWidth(access, alignment));
+  // A tile is shifted for the accesses that are aligned then; the others (to
+  // what all rows share, say) stay as narrow as they were.
+  int64_t width = getAccessWidth(access, alignment);
+  std::optional<BoxAccess> box = BoxAccess::get(access);
+  if (width > 1 || !box || !box->getMisalignment(dim))
+    group.limitWidth(dim, width);
 }
 
 void TileGroups::relate(Operation *op) {

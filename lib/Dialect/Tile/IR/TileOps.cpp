@@ -447,6 +447,26 @@ LogicalResult InBoundsOp::verify() {
   return success();
 }
 
+LogicalResult MisalignmentOp::verify() {
+  MemRefType type = getMemref().getType();
+  if (static_cast<int64_t>(getIndices().size()) != type.getRank()) // C1
+    return emitOpError() << "has " << getIndices().size()
+                         << " indices for a memref of rank " << type.getRank();
+  if (getModulo() < 1 || !llvm::isPowerOf2_64(getModulo())) // C2
+    return emitOpError() << "has modulo " << getModulo()
+                         << ", expected a power of two";
+  SmallVector<int64_t> numbers;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(numbers, offset)))
+    return emitOpError() << "is of " << type << ", expected strides"; // C3
+  numbers.push_back(offset);
+  if (llvm::any_of(numbers, [](int64_t number) { return number < 0; })) // C3
+    return emitOpError() << "is of " << type
+                         << ", expected strides and an offset that are static "
+                            "and not negative";
+  return success();
+}
+
 LogicalResult IotaOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   if (type.getRank() > 1) // C1

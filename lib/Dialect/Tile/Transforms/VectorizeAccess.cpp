@@ -11,9 +11,9 @@
 //   %a = tile.load %x[%i, %c0] vector 4 : memref<32x2048xf32> ->
 //   tensor<1x2048xf32, #layout>
 //
-// Legality: a thread holds that many neighbours, every access starts at a
-// multiple of its size, and a mask holds for all of an access or for none of
-// it. See getAccessWidth.
+// Legality: a thread holds that many neighbours, and every access starts at a
+// multiple of its size. Elements of an access that bounds end within move one
+// by one. See getAccessWidth.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
@@ -71,8 +71,8 @@ struct VectorizeAccessPass
                          vectorized, total);
     else
       remark::missed(kernel.getLoc(), options)
-          << "no access has neighbours in one thread, aligned in memory and "
-             "masked alike";
+          << "no access has neighbours in one thread that are aligned in "
+             "memory";
   }
 };
 

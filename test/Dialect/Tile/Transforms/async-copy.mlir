@@ -32,11 +32,11 @@ tile.kernel @two_copies(%x: memref<8x1024xf32>, %w: memref<1024xbf16>) axes(%i =
 // -----
 
 // Strides and bounds decide how much is copied at once: rows of 1022 elements
-// start at multiples of 8 bytes, a bound of 1021 masks single elements.
+// start at multiples of 8 bytes, and a bound of 1021 may end within a copy.
 
 // CHECK-LABEL: tile.kernel @granules
 // CHECK:         tile.async_copy %{{.*}} to %{{.*}} vector 2 : memref<8x1022xf32>
-// CHECK:         tile.async_copy %{{.*}} to %{{.*}} bounds [8, 1021] vector 1 : memref<8x1024xf32>
+// CHECK:         tile.async_copy %{{.*}} to %{{.*}} bounds [8, 1021] vector 4 : memref<8x1024xf32>
 tile.kernel @granules(%x: memref<8x1022xf32>, %z: memref<8x1024xf32>) axes(%i = 8 step 1 grid) warps(4) {
   %c0 = arith.constant 0 : index
   %b = tile.alloc : !tile.buffer<1x512xf32, #tile.shared<>>

@@ -116,8 +116,8 @@ tile.kernel @transpose(%x: memref<512x256xf32>, %y: memref<256x512xf32>) axes(%i
 
 // -----
 
-// A constant that two layouts share is copied; bounds that no vector respects
-// leave one element to a thread, so that accesses stay coalesced.
+// A constant that two layouts share is copied; an offset that no vector
+// respects leaves one element to a thread, so that accesses stay coalesced.
 
 // CHECK-DAG: #[[$VECTOR:.+]] = #tile.layout<[128], register = {{\[\[}}1], [2]], lane = {{\[\[}}4], [8], [16], [32], [64]], warp = []>
 // CHECK-DAG: #[[$SCALAR:.+]] = #tile.layout<[128], register = {{\[\[}}32], [64]], lane = {{\[\[}}1], [2], [4], [8], [16]], warp = []>
@@ -126,14 +126,14 @@ tile.kernel @transpose(%x: memref<512x256xf32>, %y: memref<256x512xf32>) axes(%i
 // CHECK-DAG:     arith.constant dense<1.000000e+00> : tensor<128xf32, #[[$SCALAR]]>
 // CHECK:         tile.load {{.*}} -> tensor<128xf32, #[[$VECTOR]]>
 // CHECK:         tile.load {{.*}} -> tensor<128xf32, #[[$SCALAR]]>
-tile.kernel @two_anchors(%x: memref<1024xf32>, %z: memref<1023xf32>, %y: memref<1024xf32>, %v: memref<1023xf32>) axes(%i = 1024 step 128 grid) warps(1) {
+tile.kernel @two_anchors(%x: memref<1024xf32>, %z: memref<1023xf32, strided<[1], offset: 1>>, %y: memref<1024xf32>, %v: memref<1023xf32, strided<[1], offset: 1>>) axes(%i = 1024 step 128 grid) warps(1) {
   %one = arith.constant dense<1.0> : tensor<128xf32>
   %a = tile.load %x[%i] : memref<1024xf32> -> tensor<128xf32>
   %b = arith.addf %a, %one : tensor<128xf32>
   tile.store %b, %y[%i] : tensor<128xf32>, memref<1024xf32>
-  %c = tile.load %z[%i] bounds [1023] : memref<1023xf32> -> tensor<128xf32>
+  %c = tile.load %z[%i] bounds [1023] : memref<1023xf32, strided<[1], offset: 1>> -> tensor<128xf32>
   %d = arith.addf %c, %one : tensor<128xf32>
-  tile.store %d, %v[%i] bounds [1023] : tensor<128xf32>, memref<1023xf32>
+  tile.store %d, %v[%i] bounds [1023] : tensor<128xf32>, memref<1023xf32, strided<[1], offset: 1>>
 }
 
 // -----

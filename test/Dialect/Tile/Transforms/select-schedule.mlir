@@ -56,11 +56,11 @@ loop.kernel @pointwise_bf16(%x: memref<9699328xbf16>, %y: memref<9699328xbf16>) 
 
 // -----
 
-// Rows of 4097 elements are aligned to one element only: threads hold single
-// elements side by side, so that each access of a warp is contiguous.
+// Rows of 4097 elements are aligned to one element only; align_rows will shift
+// their tiles, so that threads hold the elements of one access side by side.
 
 // CHECK: loop.kernel @odd_rows
-// CHECK-SAME: vector = 1
+// CHECK-SAME: vector = 4
 loop.kernel @odd_rows(%x: memref<64x4097xf32>, %y: memref<64xf32>) {
   loop.for %i = 0 to 64 {
     %s = loop.reduce add %k = 0 to 4097 : f32 {

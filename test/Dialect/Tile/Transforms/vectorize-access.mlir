@@ -68,12 +68,12 @@ tile.kernel @starts(%a: memref<8x1026xf32>, %b: memref<8x1025xf32>, %c: memref<1
 
 // -----
 
-// A mask holds for whole accesses; a transposed box, steps and strided memory
+// Bounds may end within an access; a transposed box, steps and strided memory
 // have no neighbours.
 
 // CHECK-LABEL: tile.kernel @masks
-// CHECK:         tile.load {{.*}} bounds [1022] vector 2
-// CHECK:         tile.load {{.*}} bounds [1023] :
+// CHECK:         tile.load {{.*}} bounds [1022] vector 4
+// CHECK:         tile.load {{.*}} bounds [1023] vector 4
 // CHECK:         tile.load {{.*}} dims [1, 0] : memref<16x128xf32> -> tensor<128x16xf32,
 // CHECK:         tile.load {{.*}} steps [2] : memref<1024xf32>
 // CHECK:         tile.load %{{[^ ]*}}[{{.*}}] : memref<1024xf32, strided<[2]>>
@@ -113,7 +113,7 @@ tile.kernel @shared(%x: memref<4x128xf32>, %y: memref<4x128xf32>) axes(%i = 1 st
 
 // -----
 
-// REMARK: [Missed] {{.*}} Function=odd | Remark="no access has neighbours in one thread, aligned in memory and masked alike"
+// REMARK: [Missed] {{.*}} Function=odd | Remark="no access has neighbours in one thread that are aligned in memory"
 #layout = #tile.layout<[32], register = [], lane = [[1], [2], [4], [8], [16]], warp = []>
 tile.kernel @odd(%x: memref<31xf32>, %y: memref<31xf32>) axes(%i = 31 step 32 grid) warps(1) {
   %a = tile.load %x[%i] bounds [31] : memref<31xf32> -> tensor<32xf32, #layout>

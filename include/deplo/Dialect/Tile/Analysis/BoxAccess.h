@@ -34,6 +34,10 @@ struct BoxAccess {
   /// The tile dimension along which neighbours are neighbours in memory: the
   /// largest, if sizes of one leave a choice.
   std::optional<unsigned> getUnitStrideDim() const;
+
+  /// What was subtracted from where the box starts along tile dimension `dim`,
+  /// if align_rows has moved it to an aligned address; else null.
+  MisalignmentOp getMisalignment(unsigned dim) const;
 };
 
 /// The largest number known to divide an index; 0 if it is known to be zero.
@@ -45,7 +49,7 @@ int64_t getKnownDivisor(mlir::Value index);
 /// power of two. `op` is a tile.load, store, copy, async_copy, read or write;
 /// memrefs start at a multiple of `alignment` bytes. A box access is limited by
 /// the layout of its tile (if it has one yet), by the alignment of the box in
-/// memory and by masks, which hold for whole accesses.
+/// memory. Bounds may end within an access.
 int64_t getAccessWidth(mlir::Operation *op, int64_t alignment);
 
 } // namespace deplo::tile

@@ -76,7 +76,7 @@ defvar boxDescription = [{
     `indices[dims[t]] + steps[t] * c`; the memref's other dimensions stay at
     their index. Without `dims` the tile spans the memref's last dimensions in
     order; without `steps` all are 1. With `bounds`, elements whose memref
-    coordinate along `dims[t]` is not below `bounds[t]` are masked.
+    coordinate along `dims[t]` is negative or not below `bounds[t]` are masked.
 
     Constraints:
     - C1: one index for each memref dimension.
@@ -291,9 +291,9 @@ def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
 }
 
 def Tile_InBoundsOp : Tile_Op<"in_bounds", [Pure]> {
-  let summary = "true where every coordinate is below its bound";
+  let summary = "true where every coordinate is within its bound";
   let description = [{
-    Element `c` is true where `corner[t] + c[t] < bounds[t]` for every `t`.
+    Element `c` is true where `0 <= corner[t] + c[t] < bounds[t]` for every `t`.
 
     ```mlir
     %m = tile.in_bounds [%i, %k] bounds [33, 3584] : tensor<2x4096xi1>
@@ -325,6 +325,28 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
   let arguments = (ins Index:$start);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$start attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_MisalignmentOp : Tile_Op<"misalignment", [Pure]> {
+  let summary = "how far an element is past an aligned one";
+  let description = [{
+    The element at `indices` is that many elements behind the last one before it
+    (or itself) whose distance from the memref's base pointer is a multiple of
+    `modulo` elements.
+
+    ```mlir
+    %m = tile.misalignment %x[%i, %c0] modulo 8 : memref<4096x50257xbf16>
+    ```
+
+    Constraints:
+    - C1: one index for each memref dimension.
+    - C2: the modulo is a power of two.
+    - C3: the memref's strides and offset are static and not negative.
+  }];
+  let arguments = (ins AnyMemRef:$memref, Variadic<Index>:$indices, I64Attr:$modulo);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$memref `[` $indices `]` `modulo` $modulo attr-dict `:` type($memref)";
   let hasVerifier = 1;
 }
 

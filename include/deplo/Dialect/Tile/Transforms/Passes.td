@@ -340,6 +340,47 @@ def StageInputsPass : Pass<"deplo-stage-inputs", "::deplo::tile::KernelOp"> {
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
 }
 
+def AlignRowsPass : Pass<"deplo-align-rows", "::deplo::tile::KernelOp"> {
+  let summary = "accesses rows that start at any address at aligned ones";
+  let description = [{
+    Rows whose length is no multiple of the elements of one access start at
+    addresses that allow narrow accesses only. Where a block has one row, its
+    tiles start up to an access earlier instead, at an aligned address, and what
+    is before the row is masked as what is behind it; the accesses at both ends
+    move their elements one by one. Before:
+
+    ```mlir
+    tile.kernel @scale(%x: memref<4096x1001xbf16>, %y: memref<4096x1001xbf16>) axes(%i = 4096 step 1 grid) warps(4) {
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x[%i, %c0] bounds [4096, 1001] : memref<4096x1001xbf16> -> tensor<1x1024xbf16>
+      %o = arith.mulf %a, %a : tensor<1x1024xbf16>
+      tile.store %o, %y[%i, %c0] bounds [4096, 1001] : tensor<1x1024xbf16>, memref<4096x1001xbf16>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @scale(%x: memref<4096x1001xbf16>, %y: memref<4096x1001xbf16>) axes(%i = 4096 step 1 grid) warps(4) {
+      %c0 = arith.constant 0 : index
+      %m = tile.misalignment %x[%i, %c0] modulo 4 : memref<4096x1001xbf16>
+      %c0_0 = arith.constant 0 : index
+      %s = arith.subi %c0_0, %m : index
+      %a = tile.load %x[%i, %s] bounds [4096, 1001] : memref<4096x1001xbf16> -> tensor<1x1024xbf16>
+      %o = arith.mulf %a, %a : tensor<1x1024xbf16>
+      %t = arith.subi %c0_0, %m : index
+      tile.store %o, %y[%i, %t] bounds [4096, 1001] : tensor<1x1024xbf16>, memref<4096x1001xbf16>
+    }
+    ```
+
+    Legal if the tiles go past the end of the row by an access less one element
+    and all accesses along it are bounded.
+  }];
+  let options = [
+    Option<"vector", "vector", "int64_t", "0", "the most elements of one access; the schedule's if 0">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that the addresses of memrefs are multiples of">];
+}
+
 def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
   let summary = "says which thread holds which element of every tile";
   let description = [{
@@ -531,8 +572,8 @@ def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelO
   let summary = "chooses how many elements each access of a thread moves";
   let description = [{
     Sets `vector` on accesses to global and shared memory: the largest power of
-    two, up to 16 bytes, that layout, strides, offsets, bounds and the alignment
-    of the arguments allow. Accesses of one element are left as they are. Before:
+    two, up to 16 bytes, that layout, strides, offsets and the alignment of the
+    arguments allow; elements of one that bounds end within move one by one. Accesses of one element are left as they are. Before:
 
     ```mlir
     #tile = #tile.layout<[1024], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]],
@@ -550,7 +591,7 @@ def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelO
                          warp = [[128], [256], [512]]>
     tile.kernel @copy(%x: memref<4096xf32>, %y: memref<4095xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
       %a = tile.load %x[%i] vector 4 : memref<4096xf32> -> tensor<1024xf32, #tile>
-      tile.store %a, %y[%i] bounds [4095] : tensor<1024xf32, #tile>, memref<4095xf32>
+      tile.store %a, %y[%i] bounds [4095] vector 4 : tensor<1024xf32, #tile>, memref<4095xf32>
     }
     ```
   }];

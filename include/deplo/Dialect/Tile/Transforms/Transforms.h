@@ -154,6 +154,22 @@ std::optional<LongRow> findLongRow(KernelOp kernel, int64_t budget);
 void splitSweeps(const LongRow &row);
 
 //===----------------------------------------------------------------------===//
+// align_rows
+//===----------------------------------------------------------------------===//
+
+/// Rows of a memref that are accessed `modulo` elements at a time.
+struct AlignedRow {
+  mlir::Value memref;
+  int64_t modulo;
+};
+
+/// Shifts the tiles along inner dimensions so that rows which start at any
+/// address can be accessed up to `vector` elements at a time. Memrefs start at
+/// multiples of `alignment` bytes.
+llvm::SmallVector<AlignedRow> alignRows(KernelOp kernel, int64_t vector,
+                                        int64_t alignment);
+
+//===----------------------------------------------------------------------===//
 // register_tile
 //===----------------------------------------------------------------------===//
 
