@@ -3,6 +3,7 @@
 //
 // Loads modules and launches their kernels.
 
+#include "Definition.h"
 #include "Memory.h"
 #include "Scheduler.h"
 #include "Text.h"
@@ -374,6 +375,10 @@ Outcome LoadedProgram::run(const Launch &launch) {
   grid.kernel = &found->second;
   grid.launch = &launch;
   grid.checksRaces = launch.checks.races;
+  grid.checksDependencies =
+      grid.checksRaces &&
+      std::any_of(grid.kernel->code.begin(), grid.kernel->code.end(),
+                  [](const Inst &inst) { return inst.run == gridWaitHandler(); });
   grid.checksUninitialized = launch.checks.uninitialized;
   if (std::optional<Diagnostic> wrong =
           checkLaunch(launch, *grid.kernel, grid)) {

@@ -112,6 +112,9 @@ struct Warp {
   /// empty where there is none.
   std::map<uint32_t, uint32_t> wgmmaRegisters;
   uint32_t registerBudget = 0;
+  /// Lanes that may use global memory: where the kernel has a
+  /// griddepcontrol.wait, those that have executed it.
+  uint32_t mayUseGlobal = allLanes;
 
   //===--- Cluster barrier ------------------------------------------------===//
   /// Lanes that have arrived in this phase, and that have yet to wait.
@@ -266,6 +269,8 @@ struct Grid {
   uint64_t parameterAddress = 0;
   uint32_t entryRegisters = 0;
   bool checksRaces = false, checksUninitialized = false;
+  /// The kernel has a griddepcontrol.wait, and races are checked.
+  bool checksDependencies = false;
 
   std::atomic<uint64_t> instructions{0};
   std::atomic<bool> isStopped{false};
