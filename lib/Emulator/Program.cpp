@@ -261,14 +261,17 @@ void LoadedProgram::addRegions(const Launch &launch, Grid &grid) {
           region.isWritable, region.isInitialized);
   for (const GlobalVariable &global : globalVariables) {
     bool isConstant = global.variable->space == Space::Const;
-    if (global.variable->bytes)
-      add(std::string(global.variable->name), image.base + global.offset,
-          global.variable->bytes, !isConstant, true)
-          .isConstant = isConstant;
+    if (!global.variable->bytes)
+      continue;
+    GlobalRegion &region =
+        add(std::string(global.variable->name), image.base + global.offset,
+            global.variable->bytes, !isConstant, true);
+    region.isConstant = region.isFixed = isConstant;
   }
   if (!grid.parameters.empty())
     add("the kernel's parameters", grid.parameterAddress,
-        grid.kernel->parameterBytes, false, true);
+        grid.kernel->parameterBytes, false, true)
+        .isFixed = true;
   std::sort(grid.regions.begin(), grid.regions.end(),
             [](const GlobalRegion &a, const GlobalRegion &b) {
               return std::tie(a.begin, a.name) < std::tie(b.begin, b.name);

@@ -248,6 +248,8 @@ struct GlobalRegion {
   bool isWritable = true;
   /// A variable in `.const`.
   bool isConstant = false;
+  /// No grid can write it: a variable in `.const`, or parameters.
+  bool isFixed = false;
   /// A bit for each byte that was written; null if all have values.
   std::shared_ptr<std::vector<std::atomic<uint64_t>>> written;
   std::shared_ptr<GlobalShadow> shadow;
