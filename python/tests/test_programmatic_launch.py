@@ -12,6 +12,7 @@ from numeric import randn
 import deplo
 from deplo.runtime import Executable
 
+NEVER, ALWAYS = "programmatic_launch=never", "programmatic_launch=always"
 WAIT, LAUNCH = "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"
 
 
@@ -36,10 +37,10 @@ def compiled(function, x, **options):
     ("target", "schedule", "expected"),
     [
         ("sm_90a", "", True),
-        ("sm_100a", "programmatic_launch=always", True),
-        ("sm_90a", "programmatic_launch=never", False),
+        ("sm_100a", ALWAYS, True),
+        ("sm_90a", NEVER, False),
         ("sm_89", "", False),
-        ("sm_89", "programmatic_launch=always", False),
+        ("sm_89", ALWAYS, False),
     ],
 )
 def test_who_launches_so(target, schedule, expected, compiler):
@@ -87,8 +88,8 @@ CASES = {
 def test_each_call_sees_what_the_one_before_it_wrote(case, device):
     body, shape = CASES[case]
     x = randn(*shape).cuda()
-    plain = compiled(body, x, schedule="programmatic_launch=never")
-    function = compiled(body, x)
+    plain = compiled(body, x, schedule=NEVER)
+    function = compiled(body, x, schedule=ALWAYS)
     want = reference(plain, x)
     assert torch.equal(chain(function, x, CALLS), want)
     graph = torch.cuda.CUDAGraph()
@@ -104,8 +105,8 @@ def test_each_call_sees_what_the_one_before_it_wrote(case, device):
 def test_other_work_on_the_stream_is_before_and_behind(device):
     """Copies, fills and PyTorch's kernels between calls, in a graph and without one."""
     x = randn(256, 1024).cuda()
-    plain = compiled(several_kernels, x, schedule="programmatic_launch=never")
-    function = compiled(several_kernels, x)
+    plain = compiled(several_kernels, x, schedule=NEVER)
+    function = compiled(several_kernels, x, schedule=ALWAYS)
 
     def mixed(f, start):
         value = start.clone()
@@ -132,9 +133,9 @@ def test_other_work_on_the_stream_is_before_and_behind(device):
 def test_a_buffer_that_is_read_is_overwritten_behind(device):
     """Two buffers in turn: each call overwrites what the one before it reads."""
     x = randn(1 << 13, 512).cuda()
-    plain = compiled(CASES["many blocks"][0], x, schedule="programmatic_launch=never")
-    want = reference(plain, x)
-    function = Executable(compiled(CASES["many blocks"][0], x).package, "cuda")
+    body = CASES["many blocks"][0]
+    want = reference(compiled(body, x, schedule=NEVER), x)
+    function = Executable(compiled(body, x, schedule=ALWAYS).package, "cuda")
     buffers = [x.clone(), torch.empty_like(x)]
     stream = torch.cuda.current_stream().cuda_stream
     for _ in range(CALLS):

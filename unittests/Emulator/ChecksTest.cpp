@@ -72,10 +72,11 @@ TEST(Checks, GlobalMemoryBeforeTheWaitForOtherGridsIsARace) {
 }
 
 TEST(Checks, ThreadsThatEndWithoutTheWaitForOtherGridsAreReported) {
-  Ran ran = runBody(without(dependent, "griddepcontrol.wait;",
-                            "setp.lt.u32 %p1, %r0, 64;\n  @%p1 bra waits;\n  ret;\nwaits:\n"
-                            "  griddepcontrol.wait;"),
-                    threads(96));
+  Ran ran = runBody(
+      without(dependent, "griddepcontrol.wait;",
+              "setp.lt.u32 %p1, %r0, 64;\n  @%p1 bra waits;\n  ret;\nwaits:\n"
+              "  griddepcontrol.wait;"),
+      threads(96));
   EXPECT_TRUE(ran.has(Fault::Race)) << ran.findings();
   EXPECT_NE(ran.findings().find("ends without griddepcontrol.wait"),
             std::string::npos);

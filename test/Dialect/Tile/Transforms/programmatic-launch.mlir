@@ -4,6 +4,7 @@
 // RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-programmatic-launch --split-input-file | FileCheck %s
 // RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-programmatic-launch --split-input-file --remark-format=emitRemark --remarks-filter=deplo-programmatic-launch -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-programmatic-launch=mode=never --split-input-file | FileCheck %s --check-prefix=NEVER
+// RUN: deplo-opt %s --deplo-attach-target=chip=sm_90a --deplo-programmatic-launch=mode=always --split-input-file | FileCheck %s --check-prefix=ALWAYS
 // RUN: deplo-opt %s --deplo-attach-target=chip=sm_89 --deplo-programmatic-launch=mode=always --split-input-file | FileCheck %s --check-prefix=NEVER
 
 // NEVER-NOT: tile.launch_dependents
@@ -12,10 +13,10 @@
 // What touches no global memory comes before the wait: shared memory too.
 
 // CHECK-LABEL: tile.kernel @load
-// CHECK-NEXT:    tile.launch_dependents
 // CHECK-NEXT:    arith.constant
 // CHECK-NEXT:    tile.alloc
 // CHECK-NEXT:    tile.wait_dependencies
+// CHECK-NEXT:    tile.launch_dependents
 // CHECK-NEXT:    tile.copy
 // CHECK-NOT:     tile.wait_dependencies
 // REMARK: [Passed] ProgrammaticLaunch | Category:deplo-programmatic-launch | Function=load | Remark="starts before the kernels that it depends on are complete, and waits for them before its first access to global memory"
@@ -35,6 +36,7 @@ tile.kernel @load(%x: memref<8x1024xf32>, %w: memref<1024xf32>) axes(%i = 8 step
 
 // CHECK-LABEL: tile.kernel @loop
 // CHECK:         tile.wait_dependencies
+// CHECK-NEXT:    tile.launch_dependents
 // CHECK-NEXT:    scf.for
 // CHECK-NOT:     tile.wait_dependencies
 tile.kernel @loop(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 step 4096 grid) warps(4) {
@@ -54,6 +56,7 @@ tile.kernel @loop(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 ste
 // CHECK-LABEL: tile.kernel @fill
 // CHECK:         arith.constant
 // CHECK-NEXT:    tile.wait_dependencies
+// CHECK-NEXT:    tile.launch_dependents
 // CHECK-NEXT:    tile.store
 tile.kernel @fill(%y: memref<1024xf32>) axes(%i = 1024 step 256 grid) warps(2) {
   %one = arith.constant dense<1.0> : tensor<256xf32>
@@ -86,4 +89,45 @@ tile.kernel @twice(%y: memref<1024xf32>) axes(%i = 1024 step 256 grid) warps(2) 
   %one = arith.constant dense<1.0> : tensor<256xf32>
   tile.wait_dependencies
   tile.store %one, %y[%i] : tensor<256xf32>, memref<1024xf32>
+}
+
+// -----
+
+// 4 blocks of 8 warps for each multiprocessor, and room for 8: the next grid
+// would fill the rest of it, unevenly.
+
+// CHECK-LABEL: tile.kernel @half_full
+// CHECK-NEXT:    tile.wait_dependencies
+// CHECK-NEXT:    tile.load
+// CHECK-NEXT:    tile.store
+// CHECK-NEXT:    tile.launch_dependents
+tile.kernel @half_full(%x: memref<524288xf32>, %y: memref<524288xf32>) axes(%i = 524288 step 1024 grid) warps(8) {
+  %a = tile.load %x[%i] : memref<524288xf32> -> tensor<1024xf32>
+  tile.store %a, %y[%i] : tensor<1024xf32>, memref<524288xf32>
+}
+
+// -----
+
+// 4096 blocks of 4 warps are two waves, 16 MiB fit in L2.
+
+// CHECK-LABEL: tile.kernel @waves
+// CHECK-NOT:     tile.wait_dependencies
+// REMARK: [Missed] {{.*}} Function=waves | Remark="a grid of several waves, whose data fit in L2, is faster where its blocks go to the same multiprocessors each time"
+// ALWAYS-LABEL: tile.kernel @waves
+// ALWAYS-NEXT:    tile.wait_dependencies
+// ALWAYS-NEXT:    tile.launch_dependents
+tile.kernel @waves(%x: memref<2097152xf32>, %y: memref<2097152xf32>) axes(%i = 2097152 step 512 grid) warps(4) {
+  %a = tile.load %x[%i] : memref<2097152xf32> -> tensor<512xf32>
+  tile.store %a, %y[%i] : tensor<512xf32>, memref<2097152xf32>
+}
+
+// -----
+
+// 128 MiB don't.
+
+// CHECK-LABEL: tile.kernel @large
+// CHECK-NEXT:    tile.wait_dependencies
+tile.kernel @large(%x: memref<16777216xf32>, %y: memref<16777216xf32>) axes(%i = 16777216 step 512 grid) warps(4) {
+  %a = tile.load %x[%i] : memref<16777216xf32> -> tensor<512xf32>
+  tile.store %a, %y[%i] : tensor<512xf32>, memref<16777216xf32>
 }

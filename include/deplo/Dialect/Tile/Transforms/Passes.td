@@ -606,8 +606,9 @@ def ProgrammaticLaunchPass : Pass<"deplo-programmatic-launch", "::deplo::tile::K
     Programmatic dependent launch (sm_90 and later): the blocks of a grid start,
     find their place and compute their indices while the grids that it depends on
     still run. Before its first access to global memory the kernel waits until
-    they are complete and what they wrote is visible; and it lets its own
-    dependents start as soon as all of its blocks have. Before:
+    they are complete and what they wrote is visible; then, or at the end where
+    the multiprocessors have few places left, it lets its own dependents start.
+    Before:
 
     ```mlir
     tile.kernel @double(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
@@ -622,9 +623,9 @@ def ProgrammaticLaunchPass : Pass<"deplo-programmatic-launch", "::deplo::tile::K
 
     ```mlir
     tile.kernel @double(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
-      tile.launch_dependents
       %c2 = arith.constant dense<2.0> : tensor<1024xf32>
       tile.wait_dependencies
+      tile.launch_dependents
       %a = tile.load %x[%i] : memref<4096xf32> -> tensor<1024xf32>
       %b = arith.mulf %a, %c2 : tensor<1024xf32>
       tile.store %b, %y[%i] : tensor<1024xf32>, memref<4096xf32>
@@ -639,6 +640,9 @@ def ProgrammaticLaunchPass : Pass<"deplo-programmatic-launch", "::deplo::tile::K
     all: what an earlier kernel of the stream reads or writes may be overwritten,
     and temporaries may share memory, as without this step. See the rationale,
     "Programmatic dependent launch".
+
+    With `auto` the step is left out for grids of several waves whose data fit in
+    L2: those are faster where blocks go to the same multiprocessors each time.
   }];
   let options = [
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
