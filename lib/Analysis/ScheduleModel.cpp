@@ -288,11 +288,15 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
                           target.threadsPerBlock);
     return false;
   }
-  if (candidate.registersPerThread > most) {
+  int64_t peakRegisters = std::max(
+      candidate.registersPerThread,
+      baseRegisters + 2 * int64_t(facts.accesses.size()) +
+          facts.peakTiles * candidate.elementsPerThread * elementRegisters);
+  if (peakRegisters > most) {
     error = llvm::formatv(
         "a thread would hold {0} elements in about {1} registers; use more "
         "warps, a smaller block or a smaller chunk",
-        candidate.elementsPerThread, candidate.registersPerThread);
+        candidate.elementsPerThread, peakRegisters);
     return false;
   }
   return true;
@@ -683,6 +687,14 @@ std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
   }
   std::optional<ScheduleChoice> best =
       Model(facts, target, pins, /*shift=*/0).choose(error);
+  // Where registers don't hold all that is computed for one wide access,
+  // narrower ones do.
+  SchedulePins narrower = pins;
+  for (int64_t vector = maxAccessBytes / 2;
+       !best && !pins.vector && vector >= 1; vector /= 2) {
+    narrower.vector = vector;
+    best = Model(facts, target, narrower, /*shift=*/0).choose(error);
+  }
   int64_t shift = pins.vector ? 0 : getShift(facts);
   if (shift == 0)
     return best;

@@ -57,6 +57,7 @@ private:
   void findInnerDims(Block &block, SmallVectorImpl<Operation *> &around);
   template <typename AccessOp> void addAccess(AccessOp access, bool isStore);
   void countLiveTiles();
+  int64_t countLiveValues();
   int64_t countReductions(Block &block);
   int64_t countInstructions();
 
@@ -78,6 +79,13 @@ private:
 };
 
 } // namespace
+
+/// Instructions and registers of a function of the math dialect or a division,
+/// as a rule.
+static constexpr int64_t functionCost = 8;
+static constexpr int64_t functionTemporaries = 6;
+
+static int64_t getCost(Operation *op);
 
 static std::pair<Value, int64_t> getLoop(Operation *op) {
   if (auto loop = dyn_cast<loop::ForOp>(op))
@@ -204,6 +212,32 @@ void FactFinder::countLiveTiles() {
   if (facts.inner.empty())
     kept = loads + (facts.instructions > 8 ? 1 : 0);
   facts.liveTiles = std::max<int64_t>(kept, 1);
+  facts.peakTiles =
+      facts.inner.empty() ? std::max(facts.liveTiles, countLiveValues()) : 1;
+}
+
+/// The most values that are alive at once between two operations of a kernel
+/// without inner loops, and what the function that is computed there needs.
+int64_t FactFinder::countLiveValues() {
+  int64_t most = 0;
+  kernel.walk([&](Block *block) {
+    DenseSet<Value> live;
+    for (Operation &op : llvm::reverse(*block)) {
+      if (op.getNumRegions() != 0)
+        return;
+      for (Value result : op.getResults())
+        live.erase(result);
+      for (Value operand : op.getOperands())
+        if (operand.getDefiningOp() && operand.getParentBlock() == block &&
+            !matchPattern(operand, m_Constant()) &&
+            operand.getType().isIntOrFloat() && !operand.getType().isInteger(1))
+          live.insert(operand);
+      int64_t ofFunction =
+          getCost(&op) == functionCost ? functionTemporaries : 0;
+      most = std::max(most, int64_t(live.size()) + ofFunction);
+    }
+  });
+  return most;
 }
 
 /// The longest chain of reductions that wait for one another.
@@ -238,9 +272,9 @@ static int64_t getCost(Operation *op) {
       math.getFastMathFlagsAttr().getValue() != arith::FastMathFlags::none)
     return 3; // an approximation
   if (isa<math::MathDialect>(op->getDialect()))
-    return 8;
+    return functionCost;
   if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(op))
-    return 8;
+    return functionCost;
   return 1;
 }
 
