@@ -28,7 +28,7 @@ from .formulas import (
     shift_right,
     sign,
 )
-from .registry import Context, common_dtype, handles, number, wide
+from .registry import Context, Unsupported, common_dtype, handles, number, wide
 from .scalars import Region, Scalar
 from .special import angle, bessel_i, digamma, erfinv, frexp, gcd, lcm, lgamma
 
@@ -236,6 +236,22 @@ def elu_(c: Context, x: Value, alpha: Any = 1, scale: Any = 1, input_scale: Any 
 def leaky_relu(c: Context, x: Value, slope: Any = 0.01) -> Value:
     factor = number(slope)
     return c.map(lambda s, a: s.select(a > 0, a, a * factor), x, compute="f32")
+
+
+@handles(aten.rrelu_with_noise_functional.default)
+def rrelu(
+    c: Context,
+    x: Value,
+    noise: Value,
+    lower: Any = 0.125,
+    upper: Any = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> tuple[Value, Value]:
+    """Outside of training the slope is the mean of the two."""
+    if training:
+        raise Unsupported("its slopes are random in training; call .eval() first")
+    return leaky_relu(c, x, (number(lower) + number(upper)) / 2), noise
 
 
 @handles(aten.arange.start_step)

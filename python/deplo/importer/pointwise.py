@@ -234,7 +234,7 @@ def full(c: Context, like: Any, fill: Any, *rest: Any, **_: Any) -> Value:
     return c.b.expand(c.b.constant(number(rest[0] if rest else fill), c.dtype), c.shape)
 
 
-@handles(aten.empty.memory_format, aten.empty_permuted.default)
+@handles(aten.empty.memory_format, aten.empty_permuted.default, aten.empty_strided.default)
 def empty(c: Context, *_: Any, **__: Any) -> Value:
     """Any value will do."""
     return c.b.expand(c.b.constant(0, c.dtype), c.shape)

@@ -313,3 +313,31 @@ def masked_scatter(c: Context, x: Value, mask: Value, source: Value) -> Value:
     old = c.b.reshape(c.b.expand(x, c.shape), size)
     pieces = [Source(flat, ["s0"], ["s0"]), Source(old, ["d0"])]
     return c.b.reshape(gather(c.b, size, pieces, [number]), c.shape)
+
+
+@handles(aten.as_strided_scatter.default)
+def as_strided_scatter(
+    c: Context,
+    x: Value,
+    source: Value,
+    size: list[int],
+    stride: list[int],
+    storage_offset: int | None = None,
+) -> Value:
+    """The elements of `source` at their places in the storage of `x`."""
+    first = storage_offset or 0
+    last = first + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if last >= math.prod(x.shape) and 0 not in size:
+        raise Unsupported("it reaches beyond the tensor; index the tensor that it is a view of")
+
+    def place(s: Region, *coordinates: Scalar) -> Scalar:
+        result = s.constant(first, "i64")
+        for coordinate, distance in zip(coordinates, stride, strict=True):
+            result = result + coordinate * distance
+        return result
+
+    count = math.prod(size)
+    places = c.b.reshape(c.b.generate(place, size, "i64"), [count])
+    flat = c.b.reshape(x, [math.prod(x.shape)])
+    result = _put_rows(c, flat, places, c.b.reshape(c.tensor(source), [count]), False)
+    return c.b.reshape(result, c.shape)
