@@ -174,7 +174,7 @@ def div_mode(c: Context, x: Any, y: Any, *, rounding_mode: str | None) -> Value:
 
 @handles(aten.nextafter.default)
 def nextafter(c: Context, x: Value, y: Value) -> Value:
-    return c.map(next_after, x, y, compute="f32")
+    return c.map(lambda s, a, b: next_after(s, a, b, c.dtype), x, y, compute="f32")
 
 
 @handles(aten.frexp.Tensor)

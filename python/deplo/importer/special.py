@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
-from .dtypes import TORCH_DTYPES
-from .scalars import Region, Scalar
+from .dtypes import INTEGERS, TORCH_DTYPES
+from .scalars import Region, Scalar, not_of
 
 LOG_SQRT_2_PI = 0.91893853320467274
 
@@ -60,6 +60,7 @@ def lgamma(s: Region, x: Scalar) -> Scalar:
     sine = s.abs(s.unary("sin", rest * math.pi))
     negative = math.log(math.pi) - s.unary("log", sine) - logarithm - positive
     result = s.select(x < 0, negative, positive)
+    result = s.select(z < 2.0**-30, s.neg(logarithm), result)  # pi x may be subnormal there
     is_pole = (x < 0) & rest.equals(0)
     return s.select(is_pole | z.equals(math.inf), math.inf, result)
 
@@ -173,12 +174,14 @@ def _most_divisions(dtype: str) -> int:
 
 
 def gcd(s: Region, x: Scalar, y: Scalar) -> Scalar:
+    if x.dtype not in INTEGERS:
+        raise not_of(x.dtype)
     x, y = s.abs(x), s.abs(y)
     for _ in range(_most_divisions(x.dtype)):
         is_done = y.equals(0)
         rest = s.select(is_done, 0, x - x / s.select(is_done, 1, y) * y)
         x, y = s.select(is_done, x, y), rest
-    return s.abs(x)
+    return x  # below 0 only beside the lowest number, which has no absolute value
 
 
 def lcm(s: Region, x: Scalar, y: Scalar) -> Scalar:

@@ -18,7 +18,9 @@ class Graph_Op<string mnemonic, list<Trait> traits = []>
 
 def Graph_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 // Primitives compute on every element type that a buffer may hold.
-def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]>;
+def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]> {
+  let cppFunctionName = "isGraphTensor";
+}
 def Graph_IndexTensor : RankedTensorOf<[I32, I64]>;
 
 //===----------------------------------------------------------------------===//
