@@ -11,6 +11,7 @@ import torch
 from deplo.emulator import TENSOR_ELEMENTS, TensorMap, Uninitialized
 
 SHARED_BYTES_ATTRIBUTE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+CLUSTER_ATTRIBUTE = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 DEFAULT_SHARED_BYTES = 48 * 1024
 SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 
@@ -18,6 +19,25 @@ SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 def _three(extent: int | Sequence[int]) -> list[int]:
     values = [extent] if isinstance(extent, int) else list(extent)
     return values + [1] * (3 - len(values))
+
+
+class _Attribute(ctypes.Structure):
+    """A CUlaunchAttribute of a cluster's extents."""
+
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("extents", ctypes.c_uint32 * 16)]
+
+
+class _Config(ctypes.Structure):
+    """CUlaunchConfig"""
+
+    _fields_ = [
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("shared", ctypes.c_uint32),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("count", ctypes.c_uint32),
+    ]
 
 
 class Gpu:
@@ -36,7 +56,9 @@ class Gpu:
         self._check(self.driver.cuModuleLoadData(ctypes.byref(module), code + b"\0"))
         return module
 
-    def run(self, module: ctypes.c_void_p, kernel: str, *, grid, block, arguments, shared=0) -> None:
+    def run(
+        self, module: ctypes.c_void_p, kernel: str, *, grid, block, arguments, shared=0, cluster=None
+    ) -> None:
         """Leaves the results in the tensors, which are on the CPU."""
         function, driver = ctypes.c_void_p(), self.driver
         self._check(driver.cuModuleGetFunction(ctypes.byref(function), module, kernel.encode()))
@@ -45,9 +67,16 @@ class Gpu:
         copies: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         values = [self._place(argument, copies) for argument in arguments]
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        extents = [*_three(grid), *_three(block), shared]
+        attribute = _Attribute(CLUSTER_ATTRIBUTE, 0, (ctypes.c_uint32 * 16)(*_three(cluster or 1)))
+        config = _Config(
+            grid=(ctypes.c_uint32 * 3)(*_three(grid)),
+            block=(ctypes.c_uint32 * 3)(*_three(block)),
+            shared=shared,
+            attributes=ctypes.pointer(attribute),
+            count=int(cluster is not None),
+        )
         torch.cuda.synchronize()
-        self._check(driver.cuLaunchKernel(function, *extents, None, pointers, None))
+        self._check(driver.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None))
         torch.cuda.synchronize()
         for host, device in copies.values():
             host.copy_(device)

@@ -14,6 +14,8 @@ GROUPS = {
     "approximations": floats.approximations,
     "conversions": floats.conversions,
     "warps": warps.exchanges,
+    "moves": warps.moves,
+    "clusters": warps.clusters,
     "registers": warps.special_registers,
     "accesses": warps.accesses,
     "atomics": warps.atomics,

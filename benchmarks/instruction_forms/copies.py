@@ -13,9 +13,10 @@ START = (
     f"mov.u32 %to, barrier; {LEADER} mbarrier.init.shared.b64 [%to], 1;"
     " fence.mbarrier_init.release.cluster; fence.proxy.async;"
 )
-WAIT = (
-    "REST: bar.sync 0;\nWAIT: mbarrier.try_wait.parity.shared.b64 %more, [%to], 0;"
-    " @!%more bra WAIT;"
+WAIT = (  # Not for ever: where a copy brings other bytes than is thought, a GPU must not hang.
+    "REST: bar.sync 0;\nmov.u32 %w, 0;\n"
+    "WAIT: mbarrier.try_wait.parity.shared.b64 %more, [%to], 0; @%more bra COMPLETE;"
+    " add.u32 %w, %w, 1; setp.lt.u32 %more, %w, 1000; @%more bra WAIT;\nCOMPLETE:"
 )
 END = (
     "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; REST: bar.sync 0;"
@@ -40,7 +41,8 @@ def _tensor(name: str, shape: Map, coordinates: tuple[int, ...], reduction: str 
     rank = len(shape.extents)
     width = BYTES.get(shape.type, 4)
     size = width
-    for box, step in zip(shape.box, shape.steps, strict=True):
+    # The innermost dimension has no steps.
+    for box, step in zip(shape.box, (*shape.steps[:-1], 1), strict=True):
         size *= -(-box // step)
     tile = 2048
     box = f"[%i64, {{{', '.join(map(str, reversed(coordinates)))}}}]"

@@ -86,6 +86,7 @@ class Form:
     threads: int = 128
     blocks: int = 1
     declarations: str = ""
+    directives: str = ""
     map: Map | None = None
     error: Callable[[list[int], int, int], bool] | None = field(default=None, compare=False)
 
@@ -111,7 +112,7 @@ class Form:
         """An entry that takes the operands' address, the results' and the tensor map, if any."""
         stride, result_stride = SLOT * len(self.operands), self.slot * len(self.results)
         map = ", .param .align 64 .b8 map[128]" if self.map else ""
-        lines = [f".visible .entry {name}(.param .u64 in, .param .u64 out{map})\n{{"]
+        lines = [f".visible .entry {name}(.param .u64 in, .param .u64 out{map})", f"{self.directives}\n{{"]
         lines += [".reg .b64 %in, %out, %cell, %i64, %from, %memory; .reg .b32 %t, %b, %tile, %i, %w, %to; .reg .pred %more;"]
         if self.declarations:
             lines.append(self.declarations)

@@ -73,6 +73,53 @@ def special_registers() -> list[Form]:
     return [lanes(f"mov.u32 {{d}}, %{name};", "b32", (), blocks=2) for name in SPECIAL]
 
 
+def moves() -> list[Form]:
+    """Packing, spaces of addresses, reductions of a block."""
+    forms = [
+        Form("mov.b64 of two", "mov.b64 %d0, {%a0, %a1};", ("b64",), ("b32",) * 2, ("bits",) * 2),
+        Form("mov.b64 to two", "mov.b64 {%d0, %d1}, %a0;", ("b32",) * 2, ("b64",), ("bits",)),
+        Form("mov.b64 of four", "mov.b64 %d0, {%a0, %a1, %a2, %a3};", ("b64",), ("b16",) * 4,
+             ("bits",) * 4),
+        Form("mov.b32 to two", "mov.b32 {%d0, %d1}, %a0;", ("b16",) * 2, ("b32",), ("bits",)),
+    ]  # fmt: skip
+    for space in ("global", "shared", "local", "const", "param"):
+        text = (
+            f"mov.u32 %to, own; cvt.u64.u32 %i64, %to; cvta.shared.u64 %i64, %i64;"
+            f" isspacep.{space} %d0, %cell; isspacep.{space} %d1, %i64;"
+        )
+        forms.append(
+            Form(f"isspacep.{space}", text, ("pred",) * 2, ("b32",), ("bits",), declarations=OWN_SHARED)
+        )
+    for op, type in (("popc", "u32"), ("and", "pred"), ("or", "pred")):
+        result = "b32" if type == "u32" else "pred"
+        for count in ("", ", 128"):
+            text = f"barrier.cta.red.{op}.aligned.{type} %d0, 3{count}, %a0;"
+            forms.append(Form(text, text, (result,), ("pred",), ("bits",)))
+    return forms
+
+
+def clusters() -> list[Form]:
+    """Blocks of a cluster: each reads, adds to and writes the other's shared memory."""
+    peer = (
+        "mov.u32 %to, own; shl.b32 %w, %t, 4; add.u32 %to, %to, %w; mov.u32 %w, %cluster_ctarank;"
+        " xor.b32 %w, %w, 1; mapa.shared::cluster.u32 %i, %to, %w; st.shared.b32 [%to], %a0;"
+        " barrier.cluster.arrive; barrier.cluster.wait;"
+    )
+    end = "barrier.cluster.arrive; barrier.cluster.wait;"
+    forms = []
+    for name, text in (
+        ("ld", f"ld.shared::cluster.b32 %d0, [%i]; {end}"),
+        ("atom", f"atom.shared::cluster.add.u32 %w, [%i], %a1; {end} ld.shared.b32 %d0, [%to];"),
+        ("st", f"st.shared::cluster.b32 [%i], %a1; {end} ld.shared.b32 %d0, [%to];"),
+        ("getctarank", f"getctarank.shared::cluster.u32 %d0, %i; {end}"),
+    ):
+        forms.append(
+            Form(f"shared::cluster {name}", f"{peer} {text}", ("b32",), ("b32",) * 2, ("bits",) * 2,
+                 blocks=2, declarations=OWN_SHARED, directives=".reqnctapercluster 2, 1, 1")
+        )  # fmt: skip
+    return forms
+
+
 # ---------------------------------------------------------------------------------------------
 # Memory: each thread has its own operands' slots at %cell, or 16 bytes of shared memory at %to
 # ---------------------------------------------------------------------------------------------
@@ -106,6 +153,15 @@ def accesses() -> list[Form]:
         ("ld.global.v2.s16 {%d0, %d1}, [%cell];", ("b32",) * 2),
     ):
         forms.append(Form(text, text, results, ("b64",), ("bits",)))
+    for type, source in (("b8", "b32"), ("u8", "b16"), ("s16", "b32"), ("b32", "b64")):
+        for space, prepare, address in (("global", "", "%cell"), ("shared", TO_SHARED, "%to")):
+            text = f"{prepare} st.{space}.{type} [{address}+4], %a1; ld.{space}.b64 %d0, [{address}];"
+            forms.append(
+                Form(f"st.{space}.{type} of {source}", text, ("b64",), ("b64", source), ("bits",) * 2,
+                     declarations=OWN_SHARED if prepare else "")
+            )  # fmt: skip
+    text = "st.global.v4.u8 [%cell+4], {%a0, %a1, %a0, %a1}; ld.global.b64 %d0, [%cell];"
+    forms.append(Form("st.global.v4.u8", text, ("b64",), ("b16",) * 2, ("bits",) * 2))
     return forms
 
 

@@ -132,6 +132,7 @@ void ClusterClocks::synchronize(const std::vector<Party> &parties) {
       addOwn(*result, threadNumber(*party.warp, lane),
              clocks[warpNumber(*party.warp)]);
     });
+  Fenced fenced = joinedFences(parties);
   for (const Party &party : parties) {
     ++clocks[warpNumber(*party.warp)];
     if (party.waits)
@@ -139,8 +140,38 @@ void ClusterClocks::synchronize(const std::vector<Party> &parties) {
         Thread &thread = threads[threadNumber(*party.warp, lane)];
         thread.base = result;
         thread.foreign = foreign;
+        if (fenced.clock) {
+          thread.fenced = fenced.clock;
+          thread.fencedForeign = fenced.foreign;
+        }
       });
   }
+}
+
+/// What any of them has fenced: a thread that learns of another's fence passes
+/// on what that fence has seen, as membar.gl, a sequentially consistent fence,
+/// lets it.
+ClusterClocks::Fenced
+ClusterClocks::joinedFences(const std::vector<Party> &parties) {
+  Fenced fenced;
+  std::vector<uint32_t> fencers;
+  for (const Party &party : parties)
+    forLanes(party.mask, [&](unsigned lane) {
+      uint32_t number = threadNumber(*party.warp, lane);
+      const Thread &thread = threads[number];
+      if (!thread.fenced)
+        return;
+      fenced.clock = joined(thread.fenced, fenced.clock);
+      fenced.foreign = joined(fenced.foreign, thread.fencedForeign);
+      fencers.push_back(number);
+    });
+  if (fencers.empty())
+    return fenced;
+  auto result = std::make_shared<Clock>(*fenced.clock);
+  for (uint32_t number : fencers)
+    addOwn(*result, number, threads[number].fencedNow);
+  fenced.clock = result;
+  return fenced;
 }
 
 void ClusterClocks::release(const Warp &warp, unsigned lane, SyncPoint &point) {
@@ -527,11 +558,15 @@ Event makeEvent(Warp &warp, const Inst &inst, unsigned lane, uint64_t address,
 }
 
 /// Notes an access to the part of a cell that begins `cell` bytes into the
-/// memory; the access begins at `offset`.
+/// memory; the access begins at `offset`. A cell is as wide as the kernel's
+/// narrowest access: only the ragged edges of a tensor's boxes cover a part, and
+/// are not told apart from their neighbours there.
 void notePart(Event &event, ShadowCell &cell, uint64_t cellBegin,
               uint32_t granule, uint64_t offset, uint32_t bytes,
               uint8_t *memory, const Access &access) {
   event.isSilent = false;
+  if (offset > cellBegin || offset + bytes < cellBegin + granule)
+    return;
   if (!access.value)
     return noteCell(event, cell);
   uint64_t begin = std::max(cellBegin, offset) - offset;

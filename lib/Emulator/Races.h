@@ -117,6 +117,12 @@ private:
     std::array<uint32_t, 6> own = {};
   };
 
+  struct Fenced {
+    SharedClock clock;
+    SharedForeign foreign;
+  };
+
+  Fenced joinedFences(const std::vector<Party> &parties);
   uint32_t warpNumber(const Warp &warp) const;
   uint32_t threadNumber(const Warp &warp, unsigned lane) const;
   SharedClock joined(const SharedClock &a, const SharedClock &b);
