@@ -99,19 +99,27 @@ def emulate(form: Form) -> bytes:
     return values[1].numpy().tobytes()
 
 
-def record(path: Path) -> None:
+def record(path: Path, forms: list[Form]) -> int:
+    """Adds the forms' results to those that the file has already."""
     from gpu import Gpu
 
     gpu = Gpu()
-    outputs: dict[str, bytes] = {}
-    for forms, code in assembled(all_forms()):
-        module = gpu.load(code)
-        for i, form in enumerate(forms):
-            values = arguments(form)
-            gpu.run(module, f"k{i}", grid=form.blocks, block=form.threads, arguments=values)
-            outputs[form.name] = values[1].numpy().tobytes()
+    outputs = load(path) if path.exists() else {}
+    code = 0
+    try:
+        for chunk, binary in assembled(forms):
+            module = gpu.load(binary)
+            for i, form in enumerate(chunk):
+                values, name = arguments(form), form.name
+                gpu.run(module, f"k{i}", grid=form.blocks, block=form.threads, arguments=values)
+                outputs[name] = values[1].numpy().tobytes()
+    except RuntimeError as error:
+        # Nothing runs after a kernel that failed.
+        print(f"{name}: {error}")
+        code = 1
     save(path, {"gpu": gpu.name}, outputs)
     print(f"{len(outputs)} forms on {gpu.name}, {path.stat().st_size} bytes")
+    return code
 
 
 def save(path: Path, header: dict, outputs: dict[str, bytes]) -> None:
@@ -188,6 +196,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=("record", "compare", "check"))
     parser.add_argument("file", type=Path, nargs="?")
+    parser.add_argument("--groups", help="record only these; default all")
     arguments = parser.parse_args()
     if arguments.action == "check":
         return check()
@@ -195,8 +204,8 @@ def main() -> int:
         parser.error("name the file of vectors")
     if arguments.action == "compare":
         return compare(arguments.file)
-    record(arguments.file)
-    return 0
+    groups = arguments.groups.split(",") if arguments.groups else [None]
+    return record(arguments.file, [form for group in groups for form in all_forms(group)])
 
 
 if __name__ == "__main__":

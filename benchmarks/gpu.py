@@ -85,13 +85,14 @@ class Gpu:
         """What to pass, as a ctypes object."""
         if isinstance(argument, (ctypes._SimpleCData, ctypes.Structure, ctypes.Array)):
             return argument
-        host = getattr(argument, "tensor", argument)
-        # The base: views of one tensor stay views of one.
-        base = host._base if host._base is not None else host
-        if base.data_ptr() not in copies:
-            copies[base.data_ptr()] = (base, base.cuda())
-        offset = host.data_ptr() - base.data_ptr()
-        address = copies[base.data_ptr()][1].data_ptr() + offset
+        tensor = getattr(argument, "tensor", argument)
+        # Views of the same memory stay so.
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in copies:
+            host = torch.empty(0, dtype=torch.uint8).set_(storage)
+            copies[storage.data_ptr()] = (host, host.cuda())
+        device = copies[storage.data_ptr()][1]
+        address = device.data_ptr() + tensor.data_ptr() - storage.data_ptr()
         if isinstance(argument, TensorMap):
             return self._tensor_map(argument, address)
         return ctypes.c_uint64(address)

@@ -589,6 +589,45 @@ void SharedShadow::note(Warp &warp, const Inst &inst, unsigned lane,
              access);
 }
 
+void SharedShadow::checkEnd(Warp &warp, const Inst &inst, unsigned lane) {
+  const Block &block = *warp.block;
+  const ClusterClocks &clocks = *block.cluster->clocks;
+  const Clock known = clocks.knowledgeOf(block);
+  auto check = [&](size_t cell, uint32_t component, uint32_t clock,
+                   uint32_t origin, bool wasWrite) {
+    if (!clocks.isOfOtherBlock(block, component) ||
+        (component < known.size() && known[component] >= clock))
+      return false;
+    const Origin &other = warp.grid->kernel->origins[origin];
+    warp.report(Fault::Race, inst, int(lane), sharedBase + cell * granule,
+                "the block ends, and its shared memory with it, before the " +
+                    std::string(wasWrite ? "write" : "read") + " at line " +
+                    std::to_string(other.location.line) + " '" +
+                    shortened(other.text) + "' by " +
+                    clocks.describe(component) +
+                    " is known to be over; put a cluster barrier between");
+    return true;
+  };
+  auto checkReaders = [&](size_t cell, const ShadowCell::Reader &reader) {
+    bool found = false;
+    for (uint32_t rest = reader.mask; rest != 0 && !found; rest &= rest - 1)
+      found = check(cell, reader.first + firstLane(rest), reader.clock,
+                    reader.origin, false);
+    return found;
+  };
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const ShadowCell &cell = cells[i];
+    if ((cell.writer != ~0u &&
+         check(i, cell.writer, cell.writeClock, cell.writeOrigin, true)) ||
+        checkReaders(i, cell.reader))
+      return;
+    if (cell.more)
+      for (const ShadowCell::Reader &reader : *cell.more)
+        if (checkReaders(i, reader))
+          return;
+  }
+}
+
 GlobalShadow::GlobalShadow(uint64_t bytes, uint32_t granule)
     : granule(granule), pages(bytes / granule / cellsPerPage + 1) {}
 
@@ -615,6 +654,30 @@ void GlobalShadow::note(Warp &warp, const Inst &inst, unsigned lane,
     notePart(event, cells.cells[i % cellsPerPage], i * granule, granule, offset,
              bytes, memory, access);
   }
+}
+
+Clock ClusterClocks::knowledgeOf(const Block &block) const {
+  Clock known;
+  SharedClock last;
+  uint32_t perBlock = cluster.grid->warpsPerBlock * lanesPerWarp;
+  for (uint32_t i = 0; i < perBlock; ++i) {
+    const SharedClock &base = threads[block.rank * perBlock + i].base;
+    if (base == last)
+      continue;
+    last = base;
+    known.resize(std::max(known.size(), base->size()));
+    for (size_t j = 0; j < base->size(); ++j)
+      known[j] = std::max(known[j], (*base)[j]);
+  }
+  return known;
+}
+
+bool ClusterClocks::isOfOtherBlock(const Block &block,
+                                   uint32_t component) const {
+  if (component >= kindsPerThread * threadCount)
+    return false;
+  uint32_t perBlock = cluster.grid->warpsPerBlock * lanesPerWarp;
+  return component % threadCount / perBlock != block.rank;
 }
 
 SharedClock ClusterClocks::merged(const SharedClock &a, const SharedClock &b) {
