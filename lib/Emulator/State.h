@@ -112,6 +112,7 @@ struct Warp {
   /// empty where there is none.
   std::map<uint32_t, uint32_t> wgmmaRegisters;
   uint32_t registerBudget = 0;
+  bool hasSetRegisters = false;
 
   //===--- Cluster barrier ------------------------------------------------===//
   /// Lanes that have arrived in this phase, and that have yet to wait.
