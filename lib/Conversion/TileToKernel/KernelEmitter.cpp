@@ -107,6 +107,17 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case(
           [&](tile::AwaitOp await) { return done([&] { emitAwait(await); }); })
       .Case([&](tile::BarrierOp) { return done([&] { emitBarrier(); }); })
+      .Case([&](tile::LaunchDependentsOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(
+              builder, NVVM::GridDepActionKind::launch_dependents);
+        });
+      })
+      .Case([&](tile::WaitDependenciesOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(builder, NVVM::GridDepActionKind::wait);
+        });
+      })
       .Case(
           [&](tile::SplatOp splat) { return done([&] { emitSplat(splat); }); })
       .Case([&](tile::BroadcastOp broadcast) {

@@ -360,12 +360,13 @@ namespace {
 struct Pins {
   SchedulePins numbers;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         padSmem = Choice::Auto;
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
-    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem";
+    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem, "
+    "programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -429,6 +430,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.asyncCopy);
   if (name == "pad_smem")
     return setChoice(pins.padSmem);
+  if (name == "programmatic_launch")
+    return setChoice(pins.programmaticLaunch);
   return module.emitError() << "schedule: there is no knob '" << name
                             << "', expected one of " << knobs;
 }
@@ -471,7 +474,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   kernel.setScheduleAttr(
       ScheduleAttr::get(&getContext(), choice->block, choice->warps,
                         choice->vector, choice->chunk, choice->unroll,
-                        pins.stageInputs, pins.asyncCopy, pins.padSmem));
+                        pins.stageInputs, pins.asyncCopy, pins.padSmem,
+                        pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
