@@ -86,7 +86,7 @@ bool host::canWiden(Block &block, bool allowReductions) {
     // Under a condition, elements are loaded one by one.
     auto load = dyn_cast<LoadOp>(op);
     return (load && !load.getCondition()) || isa<StoreOp, YieldOp>(op) ||
-           op.hasTrait<OpTrait::ConstantLike>() ||
+           isa<SizeOp>(op) || op.hasTrait<OpTrait::ConstantLike>() ||
            OpTrait::hasElementwiseMappableTraits(&op);
   });
 }
@@ -308,6 +308,8 @@ void KernelEmitter::emitOp(Operation &op) {
     emitFor(loop);
   else if (auto reduce = dyn_cast<ReduceOp>(op))
     emitReduce(reduce);
+  else if (auto size = dyn_cast<SizeOp>(op))
+    emitSize(size);
   else if (llvm::any_of(op.getOperands(),
                         [&](Value v) { return isVarying(v); }))
     emitElementwise(op);
@@ -316,6 +318,13 @@ void KernelEmitter::emitOp(Operation &op) {
   else if (!isa<YieldOp>(op))
     builder.clone(op, values);
   loc = outer;
+}
+
+void KernelEmitter::emitSize(SizeOp size) {
+  Value number = getNumber(size.getNumber());
+  if (!size.getType().isIndex())
+    number = arith::IndexCastOp::create(builder, loc, size.getType(), number);
+  values.map(size.getResult(), number);
 }
 
 /// The operation on all lanes.

@@ -83,6 +83,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](arith::ConstantOp constant) { return emitConstant(constant); })
+      .Case([&](loop::SizeOp size) { return done([&] { emitSize(size); }); })
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
@@ -157,6 +158,13 @@ LogicalResult KernelEmitter::emitConstant(Operation *op) {
   mapping.map(constant.getResult(),
               arith::ConstantOp::create(builder, value).getResult());
   return success();
+}
+
+void KernelEmitter::emitSize(loop::SizeOp op) {
+  Value number = getNumber(op.getNumber());
+  if (!op.getType().isIndex() && number.getType() != op.getType())
+    number = arith::ExtUIOp::create(builder, op.getType(), number);
+  mapping.map(op.getResult(), number);
 }
 
 /// The same operation on the elements of this thread.

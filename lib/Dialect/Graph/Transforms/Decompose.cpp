@@ -84,7 +84,8 @@ Value decomposeView(PrimitiveBuilder &builder, Operation *op) {
 
 static bool isNamed(Operation *op) {
   return isa_and_nonnull<GraphDialect>(op->getDialect()) &&
-         !op->hasTrait<IsPrimitive>() && !isa<IndexOp, FusedOp, YieldOp>(op);
+         !op->hasTrait<IsPrimitive>() &&
+         !isa<IndexOp, SizeOp, FusedOp, YieldOp>(op);
 }
 
 static bool isEmpty(Value value) {

@@ -86,7 +86,7 @@ static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
     int64_t count = 1;
     for (int64_t axis : reduce.getAxes())
       count *= reduce.getInput().getType().getDimSize(axis);
-    return name + "_" + std::to_string(count);
+    return name + "_" + getSizeName(count, sizes);
   }
   auto type = cast<RankedTensorType>(dominant->getResult(0).getType());
   if (type.getRank() > 0)

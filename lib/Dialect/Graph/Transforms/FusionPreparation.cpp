@@ -7,7 +7,6 @@
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/Graph/Transforms/Decompose.h"
-#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -122,14 +121,12 @@ namespace {
 class Preparation {
 public:
   Preparation(RewriterBase &rewriter, func::FuncOp function)
-      : rewriter(rewriter), function(function),
-        sizes(SymbolicSizes::get(function)) {}
+      : rewriter(rewriter), function(function) {}
 
   LogicalResult run();
 
 private:
   LogicalResult checkOperations();
-  LogicalResult checkReducedSizes(Operation &op);
   void duplicateConversions();
   LogicalResult makeReadable(Operation *op);
   Value chooseCopied(Operation *op, Value operand);
@@ -140,29 +137,11 @@ private:
 
   RewriterBase &rewriter;
   func::FuncOp function;
-  SymbolicSizes sizes;
   llvm::DenseMap<Value, MapOp> copies;
   SmallVector<Operation *> pending;
 };
 
 } // namespace
-
-/// A loop that folds as many elements as is known when the program runs has no
-/// schedule.
-LogicalResult Preparation::checkReducedSizes(Operation &op) {
-  auto reduce = dyn_cast<ReduceOp>(op);
-  if (!reduce)
-    return success();
-  for (int64_t axis : reduce.getAxes()) {
-    int64_t size = reduce.getInput().getType().getDimSize(axis);
-    if (sizes.isSymbolic(size))
-      return op.emitOpError()
-             << "reduces axis " << axis << " of size " << sizes.describe(size)
-             << ", which is known when the program runs; compile for a fixed "
-                "size of that axis";
-  }
-  return success();
-}
 
 LogicalResult Preparation::checkOperations() {
   if (failed(verifyOneBlock(function, "deplo-fuse-vertical")))
@@ -171,8 +150,7 @@ LogicalResult Preparation::checkOperations() {
     if (isa<ConstantOp>(op))
       continue;
     if (op.hasTrait<IsPrimitive>() || isa<FusedOp>(op)) {
-      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")) ||
-          failed(checkReducedSizes(op)))
+      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
         return failure();
       for (ValueRange values :
            {ValueRange(op.getOperands()), ValueRange(op.getResults())})

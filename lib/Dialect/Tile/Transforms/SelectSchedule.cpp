@@ -16,6 +16,7 @@
 
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -336,6 +337,10 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
+  // What is on chip must hold the largest of the sizes that a launch may give.
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  for (ScheduleInnerDim &dim : facts.inner)
+    dim.extent = sizes.getMax(dim.extent);
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
     return llvm::any_of(loops,
