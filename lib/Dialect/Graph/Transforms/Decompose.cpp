@@ -93,7 +93,7 @@ static bool isOfNothing(Operation *op) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.hasStaticShape() && type.getNumElements() == 0;
   };
-  return isa<MapOp, ReduceOp, IndexMapOp>(op) &&
+  return isa<MapOp, ReduceOp, ScanOp, IndexMapOp>(op) &&
          (isEmpty(op->getResult(0)) ||
           llvm::any_of(op->getOperands(), isEmpty));
 }
@@ -124,9 +124,8 @@ LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   Value value;
   if (type.getNumElements() == 0 || isOfNothing(op))
     value = buildOfNothing(rewriter, loc, op);
-  for (auto *decomposeKind :
-       {decomposePointwise, decomposeReduction, decomposeNormalization,
-        decomposeScan, decomposeView})
+  for (auto *decomposeKind : {decomposePointwise, decomposeReduction,
+                              decomposeNormalization, decomposeView})
     if (!value)
       value = decomposeKind(builder, op);
   if (!value)

@@ -76,6 +76,10 @@ static OpOperand *findUnreadable(Operation *op) {
       coordinates.push_back(*found);
     }
   }
+  // A scan goes along one loop.
+  if (primitive.isScan() &&
+      space.classes.getLeaves(primitive.getScanAxis()).size() != 1)
+    return &op->getOpOperand(0);
   for (auto [read, operand, found] :
        llvm::zip_equal(primitive.reads, op->getOpOperands(), coordinates))
     if (!read.isGathered &&
@@ -129,7 +133,7 @@ public:
 
 private:
   LogicalResult checkOperations();
-  LogicalResult checkReducedSizes(Operation &op);
+  LogicalResult checkFoldedSizes(Operation &op);
   void duplicateConversions();
   LogicalResult makeReadable(Operation *op);
   Value chooseCopied(Operation *op, Value operand);
@@ -149,7 +153,17 @@ private:
 
 /// A loop that folds as many elements as is known when the program runs has no
 /// schedule.
-LogicalResult Preparation::checkReducedSizes(Operation &op) {
+LogicalResult Preparation::checkFoldedSizes(Operation &op) {
+  if (auto scan = dyn_cast<ScanOp>(op)) {
+    int64_t size = scan.getType().getDimSize(scan.getAxis());
+    if (sizes.isSymbolic(size))
+      return op.emitOpError()
+             << "scans axis " << scan.getAxis() << " of size "
+             << sizes.describe(size)
+             << ", which is known when the program runs; compile for a fixed "
+                "size of that axis";
+    return success();
+  }
   auto reduce = dyn_cast<ReduceOp>(op);
   if (!reduce)
     return success();
@@ -172,7 +186,7 @@ LogicalResult Preparation::checkOperations() {
       continue;
     if (op.hasTrait<IsPrimitive>() || isa<FusedOp>(op)) {
       if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")) ||
-          failed(checkReducedSizes(op)))
+          failed(checkFoldedSizes(op)))
         return failure();
       for (ValueRange values :
            {ValueRange(op.getOperands()), ValueRange(op.getResults())})

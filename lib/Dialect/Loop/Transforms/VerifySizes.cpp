@@ -39,13 +39,7 @@ static bool isOuterLoop(ForOp loop) {
 }
 
 static int64_t getExtent(Value variable) {
-  auto argument = dyn_cast<BlockArgument>(variable);
-  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
-  if (auto loop = dyn_cast_or_null<ForOp>(parent))
-    return loop.getExtent();
-  if (auto loop = dyn_cast_or_null<ReduceOp>(parent))
-    return loop.getExtent();
-  return 0;
+  return getExtentOf(variable).value_or(0);
 }
 
 template <typename AccessOp>
@@ -110,6 +104,12 @@ struct VerifySizesPass
       if (sizes.isSymbolic(reduce.getExtent()))
         return op->emitOpError()
                << "reduces " << sizes.describe(reduce.getExtent())
+               << " elements, a number that is known when the program runs; "
+               << remedy;
+    } else if (auto scan = dyn_cast<ScanOp>(op)) {
+      if (sizes.isSymbolic(scan.getExtent()))
+        return op->emitOpError()
+               << "scans " << sizes.describe(scan.getExtent())
                << " elements, a number that is known when the program runs; "
                << remedy;
     } else if (auto loop = dyn_cast<ForOp>(op)) {

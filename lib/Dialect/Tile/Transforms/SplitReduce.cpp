@@ -114,6 +114,13 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
     reason = "the kernel has no reduction";
     return std::nullopt;
   }
+  bool hasScan =
+      kernel->walk([](loop::ScanOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (hasScan) {
+    reason = "the kernel has a scan";
+    return std::nullopt;
+  }
   if (parts == 1) {
     reason = "the option says one part";
     return std::nullopt;
