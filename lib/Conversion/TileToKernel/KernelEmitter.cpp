@@ -12,8 +12,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <map>
-
 using namespace mlir;
 
 namespace deplo {
@@ -87,6 +85,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })
@@ -269,12 +268,7 @@ void KernelEmitter::emitSplat(tile::SplatOp op) {
 void KernelEmitter::emitBroadcast(tile::BroadcastOp op) {
   LinearLayout from = tile::getLayout(op.getInput()).getLinearLayout();
   LinearLayout to = tile::getLayout(op.getResult()).getLinearLayout();
-  std::map<std::vector<int32_t>, int32_t> registerAt;
-  for (int32_t reg = 0; reg < from.getNumRegisters(); ++reg) {
-    Coordinates coordinates = from.apply(reg, 0);
-    registerAt.emplace(
-        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
-  }
+  auto registerAt = getRegisters(from);
   SmallVector<Value> elements = unpack(lookup(op.getInput()));
   SmallVector<Value> results;
   for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg) {

@@ -151,9 +151,8 @@ LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   Value value;
   if (type.getNumElements() == 0 || isOfNothing(op))
     value = buildOfNothing(rewriter, loc, op);
-  for (auto *decomposeKind :
-       {decomposePointwise, decomposeReduction, decomposeNormalization,
-        decomposeScan, decomposeView})
+  for (auto *decomposeKind : {decomposePointwise, decomposeReduction,
+                              decomposeNormalization, decomposeView})
     if (!value)
       value = decomposeKind(builder, op);
   if (!value)

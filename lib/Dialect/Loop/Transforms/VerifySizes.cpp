@@ -26,13 +26,7 @@ static constexpr llvm::StringLiteral remedy =
     "compile for a fixed size of that dimension";
 
 static int64_t getExtent(Value variable) {
-  auto argument = dyn_cast<BlockArgument>(variable);
-  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
-  if (auto loop = dyn_cast_or_null<ForOp>(parent))
-    return loop.getExtent();
-  if (auto loop = dyn_cast_or_null<ReduceOp>(parent))
-    return loop.getExtent();
-  return 0;
+  return getExtentOf(variable).value_or(0);
 }
 
 template <typename AccessOp>
@@ -93,6 +87,11 @@ struct VerifySizesPass
   }
 
   WalkResult verify(Operation *op, const SymbolicSizes &sizes) {
+    if (auto scan = dyn_cast<ScanOp>(op); scan && sizes.isSymbolic(scan.getExtent()))
+      return op->emitOpError()
+             << "scans " << sizes.describe(scan.getExtent())
+             << " elements, a number that is known when the program runs; "
+             << remedy;
     if (auto load = dyn_cast<LoadOp>(op))
       return verifyAccess(load, sizes);
     if (auto store = dyn_cast<StoreOp>(op))

@@ -116,6 +116,13 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
     return std::nullopt;
   }
   SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  bool hasScan =
+      kernel->walk([](loop::ScanOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (hasScan) {
+    reason = "the kernel has a scan";
+    return std::nullopt;
+  }
   if (sizes.isSymbolic(reduce.getExtent())) {
     reason = "how many elements it reduces is known when the program runs";
     return std::nullopt;
