@@ -295,7 +295,8 @@ void LoadedProgram::addRegions(const Launch &launch, Grid &grid) {
     for (GlobalRegion &region : grid.regions)
       if (region.isWritable)
         region.shadow = std::make_shared<GlobalShadow>(
-            region.end - region.begin, grid.kernel->globalGranule);
+            region.begin % maxGranule + region.end - region.begin,
+            grid.kernel->globalGranule);
 }
 
 bool touches(std::string_view opcode, const char *prefix) {

@@ -112,6 +112,7 @@ struct Warp {
   /// empty where there is none.
   std::map<uint32_t, uint32_t> wgmmaRegisters;
   uint32_t registerBudget = 0;
+  bool hasSetRegisters = false;
   /// Lanes that may use global memory: where the kernel has a
   /// griddepcontrol.wait, those that have executed it.
   uint32_t mayUseGlobal = allLanes;

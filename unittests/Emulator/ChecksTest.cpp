@@ -345,3 +345,34 @@ TEST(Checks, MemberMasks) {
   @%p1 redux.sync.add.u32 %r1, %r0, 0xffffffff;)")
                   .has(Fault::BarrierDivergence));
 }
+
+/// Lanes whose paths have not met yet wait for each other at a shuffle.
+TEST(Checks, ShufflesWaitForDividedMembers) {
+  // A divided warp comes to the loop's shuffle in two parts; the paths meet
+  // behind the loop only.
+  std::string body = std::string(perThread) + R"(
+  mov.u32 %r1, 0;
+  setp.lt.u32 %p1, %r0, 16;
+  @%p1 bra LATE;
+LOOP:
+  shfl.sync.bfly.b32 %r2, %r0, 16, 31, 0xffffffff;
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p2, %r1, 3;
+  @%p2 bra LOOP;
+  bra OUT;
+LATE:
+  mov.u32 %r2, 0;
+  setp.gt.u32 %p3, %r0, 99;
+  @%p3 bra OUT;
+  bra LOOP;
+OUT:
+  st.global.u32 [%rd3], %r2;
+)";
+  Ran good = runBody(body);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[3], 19u);
+  EXPECT_EQ(good.out[20], 4u);
+  // The late half never comes.
+  Ran bad = runBody(without(body, "99;", "9;"));
+  EXPECT_TRUE(bad.has(Fault::BarrierDivergence)) << bad.findings();
+}

@@ -12,8 +12,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <map>
-
 using namespace mlir;
 
 namespace deplo {
@@ -83,9 +81,11 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](arith::ConstantOp constant) { return emitConstant(constant); })
+      .Case([&](loop::SizeOp size) { return done([&] { emitSize(size); }); })
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })
@@ -158,6 +158,13 @@ LogicalResult KernelEmitter::emitConstant(Operation *op) {
   mapping.map(constant.getResult(),
               arith::ConstantOp::create(builder, value).getResult());
   return success();
+}
+
+void KernelEmitter::emitSize(loop::SizeOp op) {
+  Value number = getNumber(op.getNumber());
+  if (!op.getType().isIndex() && number.getType() != op.getType())
+    number = arith::ExtUIOp::create(builder, op.getType(), number);
+  mapping.map(op.getResult(), number);
 }
 
 /// The same operation on the elements of this thread.
@@ -262,12 +269,7 @@ void KernelEmitter::emitSplat(tile::SplatOp op) {
 void KernelEmitter::emitBroadcast(tile::BroadcastOp op) {
   LinearLayout from = tile::getLayout(op.getInput()).getLinearLayout();
   LinearLayout to = tile::getLayout(op.getResult()).getLinearLayout();
-  std::map<std::vector<int32_t>, int32_t> registerAt;
-  for (int32_t reg = 0; reg < from.getNumRegisters(); ++reg) {
-    Coordinates coordinates = from.apply(reg, 0);
-    registerAt.emplace(
-        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
-  }
+  auto registerAt = getRegisters(from);
   SmallVector<Value> elements = unpack(lookup(op.getInput()));
   SmallVector<Value> results;
   for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg) {

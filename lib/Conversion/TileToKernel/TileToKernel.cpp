@@ -13,6 +13,7 @@
 #include "KernelEmitter.h"
 
 #include "deplo/Conversion/Passes.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,6 +57,9 @@ IntegerType chooseIndexType(tile::KernelOp kernel) {
   });
   for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
     fits &= sizes.getMax(kernel.getAxis(i).getExtent()) < limit;
+  kernel.walk([&](loop::SizeOp size) {
+    fits &= sizes.getMax(size.getNumber()) < limit;
+  });
   return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
 }
 

@@ -95,3 +95,14 @@ tile.kernel @gather(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 tile) {
   // CHECK: tile.gather %{{.+}}[%[[O]]] mask %[[M:.+]] else %[[A]] vector 4 : (memref<64xf32>, tensor<64xi32>, tensor<64xi1>, tensor<64xf32>) -> tensor<64xf32>
   %b = tile.gather %x[%o] mask %m else %a vector 4 : (memref<64xf32>, tensor<64xi32>, tensor<64xi1>, tensor<64xf32>) -> tensor<64xf32>
 }
+
+// A tile is scanned from a carry, or from its first element.
+// CHECK-LABEL: tile.kernel @scan
+tile.kernel @scan(%x: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<8x64xf32> -> tensor<8x64xf32>
+  // CHECK: %[[Y:.+]], %[[T:.+]] = tile.scan add %{{.+}} axis 1 : (tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+  %y, %t = tile.scan add %a axis 1 : (tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+  // CHECK: tile.scan max %[[Y]] carry %[[T]] axis 1 : (tensor<8x64xf32>, tensor<8xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+  %z, %u = tile.scan max %y carry %t axis 1 : (tensor<8x64xf32>, tensor<8xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+}

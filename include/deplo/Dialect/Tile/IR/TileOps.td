@@ -278,6 +278,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     - C2: operands have one shape and layout; the axis is within it.
     - C3: each result is its operand without the axis; with layouts, the
       operand's layout without the axis.
+    - C4: the monoids are defined for the elements.
   }];
   let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, Variadic<AnyRankedTensor>:$inputs,
                        I64Attr:$axis);
@@ -290,6 +291,42 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let extraClassDeclaration = [{
     ::llvm::SmallVector<::deplo::Monoid> getMonoids();
   }];
+}
+
+def Tile_ScanOp : Tile_Op<"scan", [Pure]> {
+  let summary = "a monoid folded over each element of a tile and those before it";
+  let description = [{
+    Element `c` of the first result is the carry folded with the operand's
+    elements from 0 to `c` along the axis: an inclusive scan. The second result
+    is the fold of all of them, what the next tile of a longer row takes for its
+    carry; every thread that holds part of a row knows it. Without a carry the
+    fold begins with the first element.
+
+    ```mlir
+    %y, %next = tile.scan add %x carry %c axis 1 : (tensor<1x2048xf32>, tensor<1xf32>) -> (tensor<1x2048xf32>, tensor<1xf32>)
+    ```
+
+    How is read off the layout, as for `tile.reduce`: over a thread's neighbouring
+    registers, then lanes by shuffles, then warps through shared memory, then
+    over the registers that are further apart.
+
+    Constraints:
+    - C1: the axis is within the operand.
+    - C2: the first result is of the operand's type.
+    - C3: carry and second result are the operand without the axis; with layouts,
+      of the operand's layout without the axis.
+    - C4: the monoid is defined for the elements.
+  }];
+  let arguments = (ins Deplo_Monoid:$kind, AnyRankedTensor:$input, Optional<AnyRankedTensor>:$carry,
+                       I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$total);
+  let assemblyFormat = [{
+    $kind $input (`carry` $carry^)? `axis` $axis attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::deplo::Monoid":$kind, "::mlir::Value":$input, "::mlir::Value":$carry,
+                                 "int64_t":$axis)>];
 }
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {

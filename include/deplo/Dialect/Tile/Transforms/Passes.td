@@ -425,6 +425,55 @@ def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
            "bytes that every memref argument is aligned to">];
 }
 
+def PrefetchChunksPass : Pass<"deplo-prefetch-chunks", "::deplo::tile::KernelOp"> {
+  let summary = "loads of the next chunk start before a chunk is scanned";
+  let description = [{
+    In a loop whose threads wait for one another in every iteration, such as the
+    scan of a long row, memory would be idle while they do. The loop carries the
+    tiles that it loads: each iteration starts with the loads of the next one.
+
+    Before:
+
+    ```mlir
+    tile.kernel @cumsum(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c1024 = arith.constant 1024 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1xf32>
+      %end = scf.for %k = %c0 to %c8192 step %c1024 iter_args(%carry = %zero) -> (tensor<1xf32>) {
+        %a = tile.load %x[%i, %k] : memref<32x8192xf32> -> tensor<1x1024xf32>
+        %s, %next = tile.scan add %a carry %carry axis 1 : (tensor<1x1024xf32>, tensor<1xf32>) -> (tensor<1x1024xf32>, tensor<1xf32>)
+        tile.store %s, %y[%i, %k] : tensor<1x1024xf32>, memref<32x8192xf32>
+        scf.yield %next : tensor<1xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @cumsum(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c1024 = arith.constant 1024 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1xf32>
+      %first = tile.load %x[%i, %c0] : memref<32x8192xf32> -> tensor<1x1024xf32>
+      %end:2 = scf.for %k = %c0 to %c8192 step %c1024 iter_args(%carry = %zero, %a = %first) -> (tensor<1xf32>, tensor<1x1024xf32>) {
+        %n = arith.addi %k, %c1024 : index
+        %b = tile.load %x[%i, %n] bounds [32, 8192] : memref<32x8192xf32> -> tensor<1x1024xf32>
+        %s, %next = tile.scan add %a carry %carry axis 1 : (tensor<1x1024xf32>, tensor<1xf32>) -> (tensor<1x1024xf32>, tensor<1xf32>)
+        tile.store %s, %y[%i, %k] : tensor<1x1024xf32>, memref<32x8192xf32>
+        scf.yield %next, %b : tensor<1xf32>, tensor<1x1024xf32>
+      }
+    }
+    ```
+
+    Legal because the kernel does not store to what it loads (C2 of
+    `loop.kernel`). Past the last chunk nothing is read: loads are bounded.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
   let summary = "copies to shared memory without a trip through registers";
   let description = [{

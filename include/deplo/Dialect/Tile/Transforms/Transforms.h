@@ -227,6 +227,14 @@ int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
 int64_t hoistLoads(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
+// prefetch_chunks
+//===----------------------------------------------------------------------===//
+
+/// Makes `loop` carry the tiles that it loads from global memory along its
+/// variable. Returns how many there are; none where that is not legal.
+int64_t prefetchChunks(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
 // vectorize_access
 //===----------------------------------------------------------------------===//
 
