@@ -236,9 +236,11 @@ LogicalResult GatherOp::verify() {
 
 bool accessesGlobalMemory(Operation *op) {
   auto accesses = [](Operation *nested) {
-    return isa<LoadOp, StoreOp, GatherOp, CopyOp, AsyncCopyOp>(nested)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
+    bool usesMemref = llvm::any_of(nested->getOperandTypes(), [](Type type) {
+      return isa<MemRefType>(type);
+    });
+    return usesMemref && !isMemoryEffectFree(nested) ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
   };
   return op->walk(accesses).wasInterrupted();
 }
