@@ -101,6 +101,7 @@ void buildTilePipeline(OpPassManager &manager,
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
+  kernel.addPass(tile::createProgrammaticLaunchPass());
 }
 
 void buildKernelPipeline(OpPassManager &manager,
@@ -188,6 +189,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
       {"deplo-vectorize-access", "t:vectorize_access"},
+      {"deplo-programmatic-launch", "t:programmatic_launch"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},
       {"deplo-legalize-for-nvvm", "k:legalize_for_nvvm"},
       {"deplo-kernel-to-ptx", "k:kernel_to_ptx"},

@@ -167,6 +167,10 @@ Value KernelEmitter::emitMap(const KernelLoops::Item &item, ValueRange operands,
       mapping.map(
           index.getResult(),
           emitCoordinate(item.coordinates[index.getAxis()], index, scope));
+    else if (auto size = dyn_cast<SizeOp>(op))
+      mapping.map(size.getResult(),
+                  loop::SizeOp::create(scope.builder, size.getLoc(),
+                                       size.getType(), size.getNumber()));
     else
       scope.builder.clone(op, mapping);
   }
@@ -182,9 +186,8 @@ Value KernelEmitter::emitCoordinate(const LinearCoordinate &coordinate,
     Value term = arith::IndexCastOp::create(scope.builder, op.getLoc(), type,
                                             getInductionVar(loop, scope));
     if (factor != 1)
-      term = arith::MulIOp::create(
-          scope.builder, op.getLoc(), term,
-          getConstant(scope.builder.getIntegerAttr(type, factor)));
+      term = arith::MulIOp::create(scope.builder, op.getLoc(), term,
+                                   getNumber(type, factor, scope.builder));
     sum = sum ? arith::AddIOp::create(scope.builder, op.getLoc(), sum, term)
               : term;
   }
@@ -194,6 +197,14 @@ Value KernelEmitter::emitCoordinate(const LinearCoordinate &coordinate,
       getConstant(scope.builder.getIntegerAttr(type, coordinate.constant));
   return sum ? arith::AddIOp::create(scope.builder, op.getLoc(), sum, constant)
              : constant;
+}
+
+/// An integer that is computed with, which may be a size that is known when the
+/// program runs.
+Value KernelEmitter::getNumber(Type type, int64_t number, OpBuilder &at) {
+  return sizes.isSymbolic(number)
+             ? loop::createNumber(at, loc, type, number, sizes)
+             : getConstant(at.getIntegerAttr(type, number));
 }
 
 /// Constants stand at the top of the kernel, once each.

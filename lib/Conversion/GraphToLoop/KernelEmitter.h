@@ -6,6 +6,7 @@
 
 #include "KernelLoops.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/IR/Numbers.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -16,7 +17,8 @@ class KernelEmitter {
 public:
   KernelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
                 const KernelLoops &loops)
-      : loops(loops), builder(builder), loc(loc) {}
+      : loops(loops), builder(builder), loc(loc),
+        sizes(SymbolicSizes::get(builder.getBlock()->getParentOp())) {}
 
   /// The kernel; `argumentOf` gives the argument of each access.
   loop::KernelOp emit(llvm::StringRef name,
@@ -72,6 +74,7 @@ private:
   mlir::Value emitLoad(unsigned access, mlir::Location readLoc, Scope &scope);
   void emitStore(const KernelLoops::Output &output, Scope &scope);
   mlir::Value getConstant(mlir::TypedAttr value);
+  mlir::Value getNumber(mlir::Type type, int64_t number, mlir::OpBuilder &at);
 
   mlir::Value lookup(unsigned item, const Scope &scope) const;
   mlir::Value getInductionVar(unsigned loop, const Scope &scope) const;
@@ -82,6 +85,7 @@ private:
   const KernelLoops &loops;
   mlir::OpBuilder &builder;
   mlir::Location loc;
+  SymbolicSizes sizes;
   loop::KernelOp kernel;
   llvm::ArrayRef<unsigned> argumentOf;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;

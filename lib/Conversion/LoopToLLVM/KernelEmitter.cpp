@@ -88,7 +88,7 @@ bool host::canWiden(Block &block, bool allowReductions) {
     // Under a condition, elements are loaded one by one.
     auto load = dyn_cast<LoadOp>(op);
     return (load && !load.getCondition()) ||
-           isa<StoreOp, YieldOp, RunningOp>(op) ||
+           isa<StoreOp, YieldOp, RunningOp, SizeOp>(op) ||
            op.hasTrait<OpTrait::ConstantLike>() ||
            OpTrait::hasElementwiseMappableTraits(&op);
   });
@@ -312,6 +312,8 @@ void KernelEmitter::emitOp(Operation &op) {
     emitFor(loop);
   else if (auto reduce = dyn_cast<ReduceOp>(op))
     emitReduce(reduce);
+  else if (auto size = dyn_cast<SizeOp>(op))
+    emitSize(size);
   else if (auto scan = dyn_cast<ScanOp>(op))
     emitScan(scan);
   else if (auto running = dyn_cast<RunningOp>(op))
@@ -324,6 +326,13 @@ void KernelEmitter::emitOp(Operation &op) {
   else if (!isa<YieldOp>(op))
     builder.clone(op, values);
   loc = outer;
+}
+
+void KernelEmitter::emitSize(SizeOp size) {
+  Value number = getNumber(size.getNumber());
+  if (!size.getType().isIndex())
+    number = arith::IndexCastOp::create(builder, loc, size.getType(), number);
+  values.map(size.getResult(), number);
 }
 
 /// The operation on all lanes.

@@ -50,6 +50,7 @@ private:
   void emitLoad(loop::LoadOp load);
   void emitConditionalLoad(loop::LoadOp load, mlir::Value address);
   void emitStore(loop::StoreOp store);
+  void emitSize(loop::SizeOp size);
   void emitFor(loop::ForOp loop);
   void emitForRange(loop::ForOp loop, mlir::Value from, mlir::Value to,
                     int64_t step);
@@ -61,8 +62,8 @@ private:
   // EmitReduce.cpp
   void emitReduce(loop::ReduceOp reduce);
   llvm::SmallVector<mlir::Value> emitReduceOverLanes(loop::ReduceOp reduce);
-  llvm::SmallVector<mlir::Value> emitSerialReduce(loop::ReduceOp reduce,
-                                                  int64_t from);
+  llvm::SmallVector<mlir::Value>
+  emitSerialReduce(loop::ReduceOp reduce, mlir::Value from, int64_t count);
   llvm::SmallVector<mlir::Value> emitTerms(loop::ReduceOp reduce,
                                            mlir::Value iteration);
   llvm::SmallVector<mlir::Value> getIdentities(loop::ReduceOp reduce);

@@ -81,6 +81,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](arith::ConstantOp constant) { return emitConstant(constant); })
+      .Case([&](loop::SizeOp size) { return done([&] { emitSize(size); }); })
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
@@ -106,6 +107,17 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case(
           [&](tile::AwaitOp await) { return done([&] { emitAwait(await); }); })
       .Case([&](tile::BarrierOp) { return done([&] { emitBarrier(); }); })
+      .Case([&](tile::LaunchDependentsOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(
+              builder, NVVM::GridDepActionKind::launch_dependents);
+        });
+      })
+      .Case([&](tile::WaitDependenciesOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(builder, NVVM::GridDepActionKind::wait);
+        });
+      })
       .Case(
           [&](tile::SplatOp splat) { return done([&] { emitSplat(splat); }); })
       .Case([&](tile::BroadcastOp broadcast) {
@@ -145,6 +157,13 @@ LogicalResult KernelEmitter::emitConstant(Operation *op) {
   mapping.map(constant.getResult(),
               arith::ConstantOp::create(builder, value).getResult());
   return success();
+}
+
+void KernelEmitter::emitSize(loop::SizeOp op) {
+  Value number = getNumber(op.getNumber());
+  if (!op.getType().isIndex() && number.getType() != op.getType())
+    number = arith::ExtUIOp::create(builder, op.getType(), number);
+  mapping.map(op.getResult(), number);
 }
 
 /// The same operation on the elements of this thread.

@@ -24,6 +24,7 @@ namespace deplo {
 
 namespace loop {
 class ReduceOp;
+class SizeOp;
 } // namespace loop
 
 class KernelEmitter {
@@ -47,6 +48,7 @@ private:
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitConstant(mlir::Operation *op);
+  void emitSize(loop::SizeOp op);
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
   mlir::LogicalResult emitLoop(mlir::scf::ForOp op);
   mlir::LogicalResult emitSerialReduce(loop::ReduceOp op);

@@ -23,6 +23,30 @@ module attributes {tile.target = #target} {
 // -----
 
 #target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[256], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
+
+// A kernel that waits is launched before those that it depends on are complete.
+// They write what it reads meanwhile: such pointers are not noalias.
+// CHECK-LABEL: llvm.func @waits(
+//  CHECK-SAME:   %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.readonly}
+//  CHECK-SAME:   %[[Y:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.writeonly}
+//  CHECK-SAME:   tile.launch = #tile.launch<blocks = 4, threads = 64, shared_bytes = 0, programmatic = true>
+//       CHECK:   nvvm.griddepcontrol launch_dependents
+//       CHECK:   nvvm.griddepcontrol wait
+//       CHECK:   llvm.load
+module attributes {tile.target = #target} {
+  tile.kernel @waits(%x: memref<1024xf32>, %y: memref<1024xf32>) axes(%i = 1024 step 256 grid) warps(2) {
+    tile.launch_dependents
+    tile.wait_dependencies
+    %a = tile.load %x[%i] vector 4 : memref<1024xf32> -> tensor<256xf32, #pointwise>
+    %b = arith.addf %a, %a : tensor<256xf32, #pointwise>
+    tile.store %b, %y[%i] vector 4 : tensor<256xf32, #pointwise>, memref<1024xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
 #row = #tile.layout<[1, 128], register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], warp = [[0, 64]]>
 #rows = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0]]>
 

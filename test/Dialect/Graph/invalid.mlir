@@ -661,3 +661,15 @@ func.func @gather_c4(%x: tensor<8xf32>) {
   %0 = graph.gather %x by affine_map<(d0) -> (d0 - 2)> where affine_map<(d0) -> (d0 - 1)> : (tensor<8xf32>) -> tensor<10xf32>
   return
 }
+
+// -----
+
+// graph.size C1: the number is positive.
+func.func @size_c1() {
+  %0 = graph.map () -> tensor<8xi64> {
+    // expected-error @below {{'graph.size' op is of 0, expected a positive number}}
+    %n = graph.size 0 : i64
+    graph.yield %n : i64
+  }
+  return
+}

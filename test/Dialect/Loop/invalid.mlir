@@ -444,6 +444,24 @@ loop.kernel @load_c7(%x: memref<8xf32>, %y: memref<8xf32>) {
 
 // -----
 
+// loop.size C1: the number is positive.
+loop.kernel @size_c1(%y: memref<i64>) {
+  // expected-error @below {{'loop.size' op is of 0, expected a positive number}}
+  %n = loop.size 0 : i64
+  loop.store %n, %y[] : memref<i64>
+}
+
+// -----
+
+// loop.size C2: the result is an index or an i64.
+loop.kernel @size_c2(%y: memref<i32>) {
+  // expected-error @below {{'loop.size' op result #0 must be index or 64-bit signless integer, but got 'i32'}}
+  %n = loop.size 1048583 : i32
+  loop.store %n, %y[] : memref<i32>
+}
+
+// -----
+
 // reduce C6: logaddexp is of floats.
 loop.kernel @reduce_c6(%x: memref<8xi32>) {
   // expected-error @below {{combines elements of 'i32' by logaddexp, expected floats}}

@@ -101,6 +101,14 @@ loop.kernel @conditional(%x: memref<8x4xf32>, %n: memref<8xi64>, %y: memref<8xf3
   }
 }
 
+// A size that is known when the program runs, as a number.
+// CHECK-LABEL: loop.kernel @size
+// CHECK:         loop.size 1048583 : i64
+loop.kernel @size(%y: memref<i64>) {
+  %n = loop.size 1048583 : i64
+  loop.store %n, %y[] : memref<i64>
+}
+
 // A sweep with running values, one of them of another.
 // CHECK-LABEL: loop.kernel @scan
 // CHECK:         loop.scan %k = 0 to 8 {

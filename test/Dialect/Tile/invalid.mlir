@@ -106,6 +106,38 @@ tile.kernel @k(%x: memref<128xf32>) axes(%i = 128 tile) {
 
 // -----
 
+// launch_dependents C1.
+tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) warps(1) {
+  %c0 = arith.constant 0 : index
+  scf.for %k = %c0 to %c0 step %c0 {
+    // expected-error @below {{expects parent op 'tile.kernel'}}
+    tile.launch_dependents
+  }
+}
+
+// -----
+
+// wait_dependencies C1.
+tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) warps(1) {
+  %c0 = arith.constant 0 : index
+  scf.for %k = %c0 to %c0 step %c0 {
+    // expected-error @below {{expects parent op 'tile.kernel'}}
+    tile.wait_dependencies
+  }
+}
+
+// -----
+
+// wait_dependencies C2.
+tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) warps(1) {
+  // expected-note @below {{the access}}
+  %a = tile.load %x[%i] : memref<4xf32> -> tensor<4xf32>
+  // expected-error @below {{follows an access to global memory}}
+  tile.wait_dependencies
+}
+
+// -----
+
 // launch C1.
 // expected-error @below {{launch of 0 blocks of 32 threads}}
 "test.op"() {a = #tile.launch<blocks = 0, threads = 32, shared_bytes = 0>} : () -> ()

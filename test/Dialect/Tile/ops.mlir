@@ -16,10 +16,14 @@
 
 // CHECK-LABEL: tile.kernel @all(%{{.+}}: memref<32x256xf32>, %{{.+}}: memref<256xf32>, %{{.+}}: memref<32x256xf32>)
 //  CHECK-SAME:   axes(%i = 32 step 1 grid) warps(2)
-//  CHECK-SAME:   attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always>}
+//  CHECK-SAME:   attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always, programmatic_launch = never>}
 tile.kernel @all(%x: memref<32x256xf32>, %w: memref<256xf32>, %y: memref<32x256xf32>)
     axes(%i = 32 step 1 grid) warps(2)
-    attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always>} {
+    attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always, programmatic_launch = never>} {
+  // CHECK: tile.launch_dependents
+  tile.launch_dependents
+  // CHECK: tile.wait_dependencies
+  tile.wait_dependencies
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
   // CHECK: tile.load %{{.+}}[%i, %{{.+}}] vector 4 : memref<32x256xf32> -> tensor<1x256xf32, #[[$ROW]]>

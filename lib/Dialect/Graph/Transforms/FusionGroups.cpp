@@ -442,13 +442,6 @@ std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
     if (merged.hasScan && followsScan[output] &&
         own.size() != parallel.size() + 1)
       return describe(output) + " has loops inside of a scan";
-    // Inner loops are divided into chunks, which takes a number.
-    for (Axis leaf : own)
-      if (!llvm::is_contained(parallel, leaf) &&
-          sizes.isSymbolic(space.classes.getExtent(leaf)))
-        return describe(output) + " would be computed in inner loops over " +
-               sizes.describe(space.classes.getExtent(leaf)) +
-               " elements, a number that is known when the program runs";
   }
   return std::nullopt;
 }

@@ -88,7 +88,7 @@ static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
     int64_t count = 1;
     for (int64_t axis : reduce.getAxes())
       count *= reduce.getInput().getType().getDimSize(axis);
-    return name + "_" + std::to_string(count);
+    return name + "_" + getSizeName(count, sizes);
   }
   if (auto scan = dyn_cast<ScanOp>(dominant))
     return name + "_" +

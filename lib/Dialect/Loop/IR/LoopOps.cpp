@@ -21,6 +21,18 @@ using namespace deplo;
 using namespace deplo::loop;
 
 //===----------------------------------------------------------------------===//
+// SizeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult SizeOp::verify() {
+  int64_t number = getNumber();
+  if (number < 1) // C1
+    return emitOpError() << "is of " << number
+                         << ", expected a positive number";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // What loops share
 //===----------------------------------------------------------------------===//
 

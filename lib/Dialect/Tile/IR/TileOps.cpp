@@ -234,6 +234,25 @@ LogicalResult GatherOp::verify() {
   return verifyVector(*this, getVector()); // C4
 }
 
+bool accessesGlobalMemory(Operation *op) {
+  auto accesses = [](Operation *nested) {
+    return isa<LoadOp, StoreOp, GatherOp, CopyOp, AsyncCopyOp>(nested)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  };
+  return op->walk(accesses).wasInterrupted();
+}
+
+LogicalResult WaitDependenciesOp::verify() {
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (accessesGlobalMemory(op)) // C2
+      return emitOpError("follows an access to global memory, which may be "
+                         "what the grids that it waits for write")
+                 .attachNote(op->getLoc())
+             << "the access";
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   BufferType buffer = getBuffer().getType();
   return verifyBox(*this, buffer.getRank(), buffer.getElementType());

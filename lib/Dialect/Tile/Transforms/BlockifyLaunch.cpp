@@ -158,11 +158,13 @@ LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
   if (failed(checkLimits(kernel, block, warps, target)))
     return failure();
   TileDims dims(kernel);
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (unsigned number = 0; number < dims.getNumClasses(); ++number) {
     if (std::optional<unsigned> axis = dims.getAxis(number))
       dims.resize(number, block[*axis]);
     else
-      dims.resize(number, llvm::PowerOf2Ceil(dims.getSize(number)));
+      dims.resize(number,
+                  llvm::PowerOf2Ceil(sizes.getMax(dims.getSize(number))));
   }
   for (auto [i, size] : llvm::enumerate(block))
     kernel.setAxis(i, AxisAttr::get(kernel.getContext(),

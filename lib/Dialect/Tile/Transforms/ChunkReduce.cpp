@@ -28,6 +28,8 @@
 // associative and commutative by declaration, so a reduction may first combine
 // equal positions of the chunks, in the order of the loop: that order is fixed.
 
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
@@ -66,7 +68,9 @@ class Chunker {
 public:
   Chunker(const TileDims &dims, unsigned number, int64_t chunk, Block *block)
       : dims(dims), number(number), chunk(chunk), block(block),
-        builder(block, block->begin()) {}
+        builder(block, block->begin()),
+        isSymbolic(SymbolicSizes::get(block->getParentOp())
+                       .isSymbolic(dims.getExtent(number))) {}
 
   /// Returns the number of loads in loops, by memref.
   llvm::MapVector<Value, int64_t> run();
@@ -99,6 +103,7 @@ private:
   int64_t chunk;
   Block *block;
   OpBuilder builder;
+  bool isSymbolic;
   llvm::MapVector<Value, int64_t> loads;
 };
 
@@ -236,8 +241,12 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
           buildIdentity(loc, scan.getKind(), scan.getTotal().getType()));
   }
 
-  int64_t last = llvm::alignTo(dims.getExtent(number), chunk);
-  auto loop = scf::ForOp::create(builder, loc, constant(0), constant(last),
+  // As many chunks as the size needs that the launch gives.
+  int64_t extent = dims.getExtent(number);
+  Value last = isSymbolic ? loop::SizeOp::create(builder, loc,
+                                                 builder.getIndexType(), extent)
+                          : constant(llvm::alignTo(extent, chunk));
+  auto loop = scf::ForOp::create(builder, loc, constant(0), last,
                                  constant(chunk), inits);
   Operation *afterLoop = loop->getNextNode();
   builder.setInsertionPointToStart(loop.getBody());

@@ -16,6 +16,7 @@
 
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -340,6 +341,10 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
+  // What is on chip must hold the largest of the sizes that a launch may give.
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  for (ScheduleInnerDim &dim : facts.inner)
+    dim.extent = sizes.getMax(dim.extent);
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
     return llvm::any_of(loops, llvm::IsaPred<loop::ForOp, loop::ScanOp>);
@@ -364,12 +369,13 @@ namespace {
 struct Pins {
   SchedulePins numbers;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         padSmem = Choice::Auto;
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
-    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem";
+    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem, "
+    "programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -433,6 +439,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.asyncCopy);
   if (name == "pad_smem")
     return setChoice(pins.padSmem);
+  if (name == "programmatic_launch")
+    return setChoice(pins.programmaticLaunch);
   return module.emitError() << "schedule: there is no knob '" << name
                             << "', expected one of " << knobs;
 }
@@ -475,7 +483,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   kernel.setScheduleAttr(
       ScheduleAttr::get(&getContext(), choice->block, choice->warps,
                         choice->vector, choice->chunk, choice->unroll,
-                        pins.stageInputs, pins.asyncCopy, pins.padSmem));
+                        pins.stageInputs, pins.asyncCopy, pins.padSmem,
+                        pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))

@@ -74,8 +74,11 @@ std::optional<LongRow> tile::findLongRow(KernelOp kernel, int64_t budget) {
       candidate.sweeps.insert(loop);
     }
     scf::ForOp first = candidate.sweeps.front();
+    std::optional<int64_t> end = getConstantIntValue(first.getUpperBound());
+    if (!end) // it may end before what would be kept does
+      return std::nullopt;
     candidate.step = *getConstantIntValue(first.getStep());
-    candidate.end = *getConstantIntValue(first.getUpperBound());
+    candidate.end = *end;
     bool isAlike = llvm::all_of(candidate.sweeps, [&](scf::ForOp loop) {
       return getConstantIntValue(loop.getStep()) == candidate.step &&
              getConstantIntValue(loop.getUpperBound()) == candidate.end;

@@ -26,6 +26,7 @@
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/AffineArithmetic.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/IR/Numbers.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -97,7 +98,8 @@ struct LoopVariable {
 
 class Tileifier {
 public:
-  explicit Tileifier(loop::KernelOp source) : source(source), builder(source) {}
+  explicit Tileifier(loop::KernelOp source)
+      : source(source), builder(source), sizes(SymbolicSizes::get(source)) {}
 
   FailureOr<KernelOp> run();
 
@@ -107,6 +109,7 @@ public:
   Value spread(Location loc, const TileValue &value, ArrayRef<unsigned> dims);
 
   OpBuilder &getBuilder() { return builder; }
+  const SymbolicSizes &getSizes() const { return sizes; }
 
 private:
   void createKernel(ArrayRef<loop::ForOp> axisLoops);
@@ -143,6 +146,7 @@ private:
 
   loop::KernelOp source;
   OpBuilder builder;
+  SymbolicSizes sizes;
   KernelOp kernel;
   /// Extents of the parallel loops by number.
   SmallVector<int64_t> extents;
@@ -325,8 +329,7 @@ struct TileArithmetic {
   }
   TileValue getConstant(int64_t value) {
     OpBuilder &builder = tileifier.getBuilder();
-    return {arith::ConstantOp::create(builder, loc,
-                                      builder.getIntegerAttr(type, value)),
+    return {loop::createNumber(builder, loc, type, value, tileifier.getSizes()),
             {}};
   }
   template <typename OpT> TileValue create(TileValue lhs, TileValue rhs) {
@@ -520,7 +523,7 @@ LogicalResult Tileifier::convertIndexCast(arith::IndexCastOp cast) {
 }
 
 LogicalResult Tileifier::convertElementwise(Operation *op) {
-  if (isa<arith::ConstantOp>(op)) {
+  if (isa<arith::ConstantOp, loop::SizeOp>(op)) {
     values[op->getResult(0)] = {builder.clone(*op)->getResult(0), {}};
     return success();
   }

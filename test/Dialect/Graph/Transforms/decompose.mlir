@@ -366,6 +366,23 @@ func.func @empty(%x: tensor<4x0xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4
 
 // -----
 
+// A gather that reads nothing is a constant; one of two sources loses the empty
+// one, and is a view then.
+// CHECK-LABEL: func.func @gather_of_nothing
+// CHECK-SAME:    (%[[X:.*]]: tensor<4xf32>, %{{.*}}: tensor<0xf32>,
+// CHECK-DAG:     %[[FILL:.*]] = graph.constant dense<2.000000e+00> : tensor<3xf32>
+// CHECK-DAG:     %[[NOTHING:.*]] = graph.constant dense<> : tensor<0xf32>
+// CHECK-DAG:     %[[REST:.*]] = graph.index_map %[[X]]
+// CHECK:         return %[[FILL]], %[[NOTHING]], %[[REST]]
+func.func @gather_of_nothing(%x: tensor<4xf32>, %e: tensor<0xf32>, %n: tensor<3xi64>) -> (tensor<3xf32>, tensor<0xf32>, tensor<3xf32>) {
+  %0 = graph.gather %e by affine_map<(d0)[s0] -> (s0)> at %n else 2.0 : f32 : (tensor<0xf32>, tensor<3xi64>) -> tensor<3xf32>
+  %1 = graph.gather %x by affine_map<(d0) -> (d0)> : (tensor<4xf32>) -> tensor<0xf32>
+  %2 = graph.gather %e by affine_map<(d0)[s0] -> (s0)> where affine_map<(d0)[s0] -> (s0)>, %x by affine_map<(d0)[s0] -> (d0)> at %n : (tensor<0xf32>, tensor<4xf32>, tensor<3xi64>) -> tensor<3xf32>
+  return %0, %1, %2 : tensor<3xf32>, tensor<0xf32>, tensor<3xf32>
+}
+
+// -----
+
 // Views are index maps.
 // CHECK-DAG:   #[[$PERMUTE:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-DAG:   #[[$MERGE:.*]] = affine_map<(d0) -> (d0 floordiv 8, d0 mod 8)>

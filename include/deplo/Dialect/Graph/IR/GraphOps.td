@@ -18,7 +18,9 @@ class Graph_Op<string mnemonic, list<Trait> traits = []>
 
 def Graph_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 // Primitives compute on every element type that a buffer may hold.
-def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]>;
+def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]> {
+  let cppFunctionName = "isGraphTensor";
+}
 def Graph_IndexTensor : RankedTensorOf<[I32, I64]>;
 
 //===----------------------------------------------------------------------===//
@@ -360,6 +362,31 @@ def Graph_MapOp : Graph_Op<"map", [Pure, Graph_IsPrimitive, Graph_IsComputation,
     /// The scalar that the region yields.
     ::mlir::Value getYielded() { return getBody()->getTerminator()->getOperand(0); }
   }];
+}
+
+def Graph_SizeOp : Graph_Op<"size", [Pure, HasParent<"MapOp">]> {
+  let summary = "a size that is known when the program runs, as a number";
+  let description = [{
+    What `number` stands for: a multiple of a generic number of `graph.sizes` is
+    that multiple of the size, any other number is itself. The mean of an axis of
+    such a size divides by it:
+
+    ```mlir
+    %m = graph.map (%s = %sum : tensor<8xf32>) -> tensor<8xf32> {
+      %n = graph.size 1048583 : i64
+      %f = arith.sitofp %n : i64 to f32
+      %q = arith.divf %s, %f : f32
+      graph.yield %q : f32
+    }
+    ```
+
+    Constraints:
+    - C1: the number is positive.
+  }];
+  let arguments = (ins I64Attr:$number);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$number attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Graph_IndexOp : Graph_Op<"index", [Pure, HasParent<"MapOp">]> {

@@ -182,6 +182,29 @@ def Loop_YieldOp : Loop_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Re
   let builders = [OpBuilder<(ins), "return;">];
 }
 
+def Loop_SizeOp : Loop_Op<"size", [Pure]> {
+  let summary = "a size that is known when the program runs, as a number";
+  let description = [{
+    What `number` of the IR stands for: a multiple of a generic number of
+    `graph.sizes` is that multiple of the size, any other number is itself. A
+    constant would be the generic number.
+
+    ```mlir
+    %n = loop.size 1048583 : i64
+    ```
+
+    In a `tile.kernel` it bounds loops over chunks.
+
+    Constraints:
+    - C1: the number is positive.
+    - C2: the result is an index or an i64.
+  }];
+  let arguments = (ins I64Attr:$number);
+  let results = (outs AnyTypeOf<[Index, I64]>:$result);
+  let assemblyFormat = "$number attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 class Loop_AccessOp<string mnemonic, list<Trait> traits = []> : Loop_Op<mnemonic, traits> {
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

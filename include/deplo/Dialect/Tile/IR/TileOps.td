@@ -57,6 +57,40 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, N
 }
 
 //===----------------------------------------------------------------------===//
+// Programmatic dependent launch
+//===----------------------------------------------------------------------===//
+
+def Tile_LaunchDependentsOp : Tile_Op<"launch_dependents", [HasParent<"KernelOp">,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "grids that depend on this one may start (PTX ISA, griddepcontrol.launch_dependents)";
+  let description = [{
+    Once every block of the grid has executed it or is complete, blocks of the
+    grids that depend on this one may start. It says nothing about memory: they
+    wait for this grid to complete before they use what it wrote
+    (`tile.wait_dependencies`).
+
+    Constraints:
+    - C1: the parent is a `tile.kernel`, so that every thread executes it.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_WaitDependenciesOp : Tile_Op<"wait_dependencies", [HasParent<"KernelOp">,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for the grids that this one depends on (PTX ISA, griddepcontrol.wait)";
+  let description = [{
+    They are complete, and what they wrote to global memory is visible, before any
+    thread goes on. A kernel with it is launched before they are complete.
+
+    Constraints:
+    - C1: the parent is a `tile.kernel`, so that every thread executes it.
+    - C2: no access to global memory precedes it in the kernel.
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Global memory
 //===----------------------------------------------------------------------===//
 

@@ -243,6 +243,15 @@ int64_t prefetchChunks(mlir::scf::ForOp loop);
 bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
 
 //===----------------------------------------------------------------------===//
+// programmatic_launch
+//===----------------------------------------------------------------------===//
+
+/// Lets grids that depend on `kernel` start when its blocks have, and makes it
+/// wait for those that it depends on before its first access to global memory.
+/// Returns the wait, or null if it accesses none or waits already.
+WaitDependenciesOp launchProgrammatically(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
 // Before the lowering
 //===----------------------------------------------------------------------===//
 
