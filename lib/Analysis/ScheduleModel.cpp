@@ -57,6 +57,8 @@ static constexpr int64_t lanes = 32;
 static constexpr int64_t maxElementsPerThread = 32;
 /// Loads that a thread has in flight in a loop over chunks.
 static constexpr int64_t loadsAhead = 4;
+/// Of a scan, for each run of neighbours in a thread.
+static constexpr int64_t registersPerRun = 4;
 /// Addresses, loop counters and temporaries of one thread.
 static constexpr int64_t baseRegisters = 18;
 
@@ -279,6 +281,8 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
       sharing.rowsPerThread > 1)
     candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
+  // What each run of a scan folds to, and what is before it, as it is found.
+  candidate.registersPerThread += facts.scans * registersPerRun * accesses;
   candidate.unroll = pins.unroll ? *pins.unroll
                      : candidate.chunk && !facts.scans
                          ? std::max(loadsAhead / accesses, int64_t(1))

@@ -227,10 +227,11 @@ std::optional<Parts> SplitScanPass::choose(ScanOp scan, tile::TargetAttr target,
     rows *= extent;
   for (int64_t extent : shape.drop_front(axis + 1))
     columns *= extent;
-  // A block scans one row, or neighbouring columns, a thread each.
-  constexpr int64_t threads = 256;
-  int64_t along = std::min(columns, threads);
-  int64_t blocks = rows * llvm::divideCeil(columns, threads);
+  // A block scans one row, or as many neighbouring columns as a warp has lanes,
+  // with its warps along the axis.
+  constexpr int64_t lanes = 32;
+  int64_t along = std::min(columns, lanes);
+  int64_t blocks = rows * llvm::divideCeil(columns, lanes);
   int64_t most = size / std::max<int64_t>(leastPart / along, 1);
   // Several blocks of a multiprocessor wait for memory in turn.
   constexpr int64_t blocksAtOnce = 8;

@@ -141,6 +141,7 @@ void TileGroups::relate(Operation *op) {
       })
       .Case([&](ScanOp scan) {
         groups[getGroup(scan.getTotal())].isReduced = true;
+        groups[getGroup(scan.getInput())].scanned = scan.getAxis();
         relations.push_back(
             {getGroup(scan.getTotal()), getGroup(scan.getInput()),
              getKeptDims(scan.getInput().getType().getRank(), scan.getAxis())});

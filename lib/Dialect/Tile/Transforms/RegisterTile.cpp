@@ -146,9 +146,15 @@ static LinearLayout chooseLayout(const TileGroup &group,
 
   constexpr int64_t lanesPerWarp = 32;
   Distribution distribution(group.shape);
-  distribution.give(InputDim::Register,
-                    std::min(vector, group.width[order.front()]),
-                    order.front());
+  int64_t width =
+      std::max<int64_t>(std::min(vector, group.width[order.front()]), 1);
+  distribution.give(InputDim::Register, width, order.front());
+  // Across memory, a thread scans as long a run as there are registers for:
+  // that many elements fewer are exchanged.
+  if (group.scanned && *group.scanned != order.front())
+    distribution.give(InputDim::Register,
+                      group.getNumElements() / (width * lanesPerWarp * warps),
+                      *group.scanned);
   distribution.give(InputDim::Lane, lanesPerWarp, order);
   distribution.give(InputDim::Warp, warps, warpOrder);
   distribution.give(InputDim::Register, group.getNumElements(), order);

@@ -31,6 +31,8 @@ struct TileGroup {
   /// Whether a tile of the group is the result of a reduction, or the total of
   /// a scan.
   bool isReduced = false;
+  /// The dimension along which a tile of the group is scanned, if one is.
+  std::optional<int64_t> scanned;
   /// What register_tile chooses.
   std::optional<LinearLayout> layout;
 
