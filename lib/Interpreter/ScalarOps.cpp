@@ -381,6 +381,13 @@ ScalarFunction getScalarFunction(Monoid kind, Type type) {
   case Monoid::Min:
     return getFunction(getMinimum,
                        [](int64_t x, int64_t y) { return std::min(x, y); });
+  case Monoid::LogAddExp:
+    return getFunction(
+        [](double x, double y) {
+          double difference = x == y ? 0 : -std::fabs(x - y);
+          return getMaximum(x, y) + std::log1p(std::exp(difference));
+        },
+        [](int64_t, int64_t) { return int64_t(0); });
   }
   llvm_unreachable("unknown monoid");
 }

@@ -49,6 +49,9 @@ struct ScheduleFacts {
   int64_t peakTiles = 1;
   /// Reductions that wait for one another.
   int64_t dependentReductions = 0;
+  /// Scans along an inner dimension: in each chunk threads wait for one
+  /// another.
+  int64_t scans = 0;
   /// Loops over inner dimensions that wait for one another.
   int64_t passes = 1;
   /// Instructions for each element.

@@ -25,7 +25,7 @@ from deplo.errors import Error
 from .builder import GraphBuilder, Value
 from .locations import location_of
 from .lowering import Lowering
-from .sizes import Size, SizeBinder, align_shapes
+from .sizes import Size, SizeBinder, align_shapes, names_of, ranges_of
 from .trace import export, input_names, reachable_modules
 
 _MUTATIONS = (
@@ -169,13 +169,15 @@ class _Importer:
         self.program = program
         self.sizes: list[Size] = []
         if dynamic_shapes is not None:
-            binder = SizeBinder(program, dynamic_shapes)
+            names = names_of(program, dynamic_shapes)
+            binder = SizeBinder(program.graph, ranges_of(program), names)
             binder.run()
+            binder.raise_problems()
             self.sizes = binder.sizes
         self.root = nn.ModuleDict({"root": nn.ModuleDict(modules)})
         self.prefixes = prefixes
         self.inputs = inputs
-        self.builder = GraphBuilder(seed)
+        self.builder = GraphBuilder(seed, self.sizes)
         self.lowering = Lowering(self.builder)
         self.bindings: list[Binding] = []
         self.arguments: list[Value] = []
@@ -207,7 +209,7 @@ class _Importer:
         if not results:
             raise Error("the function computes nothing from its inputs: return a new tensor")
         fx_text = self._fx_text()
-        text = self.builder.text(results, self.sizes)
+        text = self.builder.text(results)
         return ImportedProgram(text, fx_text, self.bindings, outputs, self.program, self.sizes)
 
     def _fx_text(self) -> str:

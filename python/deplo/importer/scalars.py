@@ -8,11 +8,16 @@ Every value knows its dtype and picks the operation: signed or unsigned,
 integer or float. A Python number beside a value takes the value's dtype.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from .dtypes import FLOATS, HALVES, INTEGERS, TORCH_DTYPES, element_literal, ir_type
+
+if TYPE_CHECKING:
+    from .sizes import Size
 
 Number = bool | int | float
 # f64 is for what must be rounded only once, not for tensors.
@@ -113,6 +118,12 @@ _BINARY = {
 }
 
 
+def is_of_size(value: Number, sizes: Sequence["Size"]) -> bool:
+    """Whether `value` is a multiple of a size: no other number of a program is one of
+    its generic number."""
+    return type(value) is int and value > 0 and any(value % size.generic == 0 for size in sizes)
+
+
 class Region:
     """Collects the operations of one region.
 
@@ -120,7 +131,9 @@ class Region:
         lines: their text, without indentation.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: Sequence["Size"] = ()) -> None:
+        """`sizes` are those that each call gives."""
+        self._sizes = sizes
         self.lines: list[str] = []
         self._known: dict[str, Scalar] = {}
 
@@ -132,6 +145,9 @@ class Region:
         return self._known[text]
 
     def constant(self, value: Number, dtype: str) -> Scalar:
+        """A number; a multiple of a size is that of the call."""
+        if is_of_size(value, self._sizes):
+            return self.convert(self.emit(f"graph.size {value} : i64", "i64"), dtype)
         literal = element_literal(value, dtype)
         suffix = "" if dtype == "bool" else f" : {ir_type(dtype)}"
         return self.emit(f"arith.constant {literal}{suffix}", dtype)

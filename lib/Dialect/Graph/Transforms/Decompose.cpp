@@ -84,7 +84,8 @@ Value decomposeView(PrimitiveBuilder &builder, Operation *op) {
 
 static bool isNamed(Operation *op) {
   return isa_and_nonnull<GraphDialect>(op->getDialect()) &&
-         !op->hasTrait<IsPrimitive>() && !isa<IndexOp, FusedOp, YieldOp>(op);
+         !op->hasTrait<IsPrimitive>() &&
+         !isa<IndexOp, SizeOp, FusedOp, YieldOp>(op);
 }
 
 static bool isEmpty(Value value) {
@@ -150,9 +151,8 @@ LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   Value value;
   if (type.getNumElements() == 0 || isOfNothing(op))
     value = buildOfNothing(rewriter, loc, op);
-  for (auto *decomposeKind :
-       {decomposePointwise, decomposeReduction, decomposeNormalization,
-        decomposeScan, decomposeView})
+  for (auto *decomposeKind : {decomposePointwise, decomposeReduction,
+                              decomposeNormalization, decomposeView})
     if (!value)
       value = decomposeKind(builder, op);
   if (!value)
