@@ -7,6 +7,7 @@
 // latency of one block from first load to last store.
 
 #include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Analysis/MemoryFacts.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,7 +25,7 @@ namespace deplo {
 // Properties of the architecture family rather than of a product, measured on
 // an H200 (docs/rationale/schedule-selection.md). Times in nanoseconds.
 static constexpr double cycle = 0.6;
-static constexpr double memoryLatency = 700;
+static constexpr double memoryLatency = memoryLatencyNanoseconds;
 /// What fits in this part of L2 may be there already, and comes faster.
 static constexpr double keptInL2 = 0.8;
 static constexpr double l2Latency = 400;
@@ -42,9 +43,6 @@ static constexpr int64_t schedulersPerMultiprocessor = 4;
 static constexpr int64_t stepInstructions = 10;
 /// The part of the memory bandwidth on the data sheet that kernels reach.
 static constexpr double reachedBandwidth = 0.9;
-/// A multiprocessor can draw several times its share of the memory bandwidth
-/// when the others are idle.
-static constexpr double bandwidthBurst = 3;
 static constexpr int64_t maxAccessBytes = 16;
 /// Rows in registers give way to rows in shared memory for less than this part
 /// of their time.

@@ -219,6 +219,9 @@ COMPUTED = {
     "scatter_add": (lambda x, n: x.scatter_add(0, n[:5], x), X, COLUMNS),
     "scatter_reduce": (reductions, X, COLUMNS),
     "index_reduce": (index_reductions, X, DUPLICATES % 7),
+    "index_add_of_itself": (
+        lambda x, n: x.index_add(0, n, x), X.bfloat16(), torch.tensor([1, 3, 3, 2, 0, 6, 6]),
+    ),
     "index_add": (lambda w, n, r: w.index_add(0, n, r), TABLE, DUPLICATES, ROWS),
     "index_put_sum": (
         lambda w, n, r: w.index_put((n, n % 6), r[0], accumulate=True), TABLE, DUPLICATES, ROWS,

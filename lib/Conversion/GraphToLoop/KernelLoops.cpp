@@ -31,8 +31,9 @@ static InFlightDiagnostic emitError(FusedOp fused, const Primitive &primitive) {
 // Items
 //===----------------------------------------------------------------------===//
 
-LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
-                                    ValueRange outputBuffers) {
+/// A conversion to a wider type is an item for all its readers, or one for
+/// each.
+LogicalResult KernelLoops::addItems(FusedOp fused, bool sharesConversions) {
   llvm::DenseMap<Value, unsigned> computed;
   auto add = [&](Primitive primitive) -> LogicalResult {
     Item item;
@@ -52,16 +53,36 @@ LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
     items.push_back(std::move(item));
     return success();
   };
-  for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!op.hasTrait<IsComputation>())
-      continue;
+  auto isRepeated = [&](Value source) {
+    return !sharesConversions && isWidening(source.getDefiningOp());
+  };
+  auto addOperation = [&](auto &self, Operation *op) -> LogicalResult {
     auto gather = dyn_cast<GatherOp>(op);
-    for (Value operand :
-         op.getOperands().drop_front(gather ? gather.getSources().size() : 0))
-      if (!traceRead(operand))
-        return op.emitOpError("can't be lowered by deplo-graph-to-loop: its "
-                              "operand is reshaped in a way that is no view");
-    if (failed(add(space.getPrimitive(&op, items.size()))))
+    unsigned gathered = gather ? gather.getSources().size() : 0;
+    // Of reads: the items of conversions that are theirs alone.
+    SmallVector<std::pair<unsigned, unsigned>> own;
+    for (auto [k, operand] :
+         llvm::enumerate(op->getOperands().drop_front(gathered))) {
+      std::optional<Read> read = traceRead(operand);
+      if (!read)
+        return op->emitOpError("can't be lowered by deplo-graph-to-loop: its "
+                               "operand is reshaped in a way that is no view");
+      if (!isRepeated(read->source))
+        continue;
+      if (failed(self(self, read->source.getDefiningOp())))
+        return failure();
+      own.emplace_back(gathered + k, items.size() - 1);
+    }
+    if (failed(add(space.getPrimitive(op, items.size()))))
+      return failure();
+    for (auto [read, source] : own)
+      items.back().sources[read] = source;
+    return success();
+  };
+  for (Operation &op : fused.getBody()->without_terminator()) {
+    if (!op.hasTrait<IsComputation>() || isRepeated(op.getResult(0)))
+      continue;
+    if (failed(addOperation(addOperation, &op)))
       return failure();
     computed[op.getResult(0)] = items.size() - 1;
   }
@@ -72,6 +93,15 @@ LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
       if (!read)
         return fused.emitOpError("can't be lowered by deplo-graph-to-loop: a "
                                  "result is reshaped in a way that is no view");
+      if (isRepeated(read->source)) {
+        Operation *conversion = read->source.getDefiningOp();
+        if (failed(addOperation(addOperation, conversion)))
+          return failure();
+        computed[read->source] = items.size() - 1;
+      }
+    }
+    if (!computed.count(yielded)) {
+      std::optional<Read> read = traceRead(yielded);
       auto shape = cast<RankedTensorType>(yielded.getType()).getShape();
       if (failed(add(space.getCopy(*read, shape, items.size()))))
         return failure();
@@ -414,10 +444,20 @@ void KernelLoops::mergeLoops() {
 FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,
                                         ValueRange outputBuffers) {
   KernelLoops kernel;
-  if (failed(kernel.addItems(fused, inputBuffers, outputBuffers)) ||
+  if (failed(kernel.addItems(fused, /*sharesConversions=*/true)) ||
       failed(kernel.shareLoops(fused)))
     return failure();
   kernel.joinParts();
+  // A conversion that is read along several loops is computed in each.
+  if (llvm::any_of(kernel.items, [&](const Item &item) {
+        return !kernel.space.hasDistinctLoops(item.primitive);
+      })) {
+    kernel = KernelLoops();
+    if (failed(kernel.addItems(fused, /*sharesConversions=*/false)) ||
+        failed(kernel.shareLoops(fused)))
+      return failure();
+    kernel.joinParts();
+  }
   if (failed(kernel.findAccesses(fused, inputBuffers, outputBuffers)) ||
       failed(kernel.findParallel(fused)))
     return failure();

@@ -63,8 +63,7 @@ public:
   Loops parallel;
 
 private:
-  llvm::LogicalResult addItems(FusedOp fused, mlir::ValueRange inputBuffers,
-                               mlir::ValueRange outputBuffers);
+  llvm::LogicalResult addItems(FusedOp fused, bool sharesConversions);
   llvm::LogicalResult shareLoops(FusedOp fused);
   void joinParts();
   llvm::LogicalResult checkScans(FusedOp fused, const Item &item);

@@ -145,10 +145,10 @@ class _Row:
 
         low, high = b.generate(least, shape, "i64"), b.generate(most, shape, "i64")
         for _ in range(length.bit_length()):
-            middle = b.map(lambda s, l, h: s.binary("shr", l + h, 1), [low, high], "i64")
+            middle = b.map(lambda s, lo, hi: s.binary("shr", lo + hi, 1), [low, high], "i64")
             state = [is_first(middle, 1), middle, low, high]
-            low = b.map(lambda s, f, m, l, h: s.select(f & (l < h), m + 1, l), state, "i64")
-            high = b.map(lambda s, f, m, l, h: s.select(~f & (l < h), m, h), state, "i64")
+            low = b.map(lambda s, f, m, lo, hi: s.select(f & (lo < hi), m + 1, lo), state, "i64")
+            high = b.map(lambda s, f, m, lo, hi: s.select(~f & (lo < hi), m, hi), state, "i64")
 
         def place(s: Region, i: Scalar, is_first: Scalar) -> Scalar:
             _, k, first, second = bounds(s)

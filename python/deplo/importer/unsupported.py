@@ -22,7 +22,7 @@ NEAREST = {
     ),
 }
 # The size of their result depends on values.
-_SIZED_BY_VALUES = (
+SIZED_BY_VALUES = (
     "_unique2",
     "bincount",
     "masked_select",
@@ -64,7 +64,7 @@ def python_name(target: object) -> str:
 def nearest(target: object) -> str:
     """The nearest supported form of an unsupported operator, as a clause."""
     base = python_name(target).removeprefix("aten.").split(".")[0]
-    if base in _SIZED_BY_VALUES:
+    if base in SIZED_BY_VALUES:
         return BY_VALUES
     if base in NEAREST:
         return f"nearest supported: {NEAREST[base]}"

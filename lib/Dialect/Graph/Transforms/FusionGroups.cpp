@@ -3,6 +3,9 @@
 
 #include "FusionGroups.h"
 
+#include "deplo/Analysis/MemoryFacts.h"
+
+
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallSet.h"
 
@@ -61,7 +64,9 @@ MachineModel getMachineModel(tile::TargetAttr target) {
           target.getMultiprocessors(),
           target.getSharedPerBlock() +
               target.getRegistersPerMultiprocessor() * registerBytes / 2,
-          target.getRegistersPerThread()};
+          target.getRegistersPerThread(),
+          memoryLatencyNanoseconds * 1e-9,
+          bandwidthBurst};
 }
 
 //===----------------------------------------------------------------------===//

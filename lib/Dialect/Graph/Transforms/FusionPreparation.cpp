@@ -190,20 +190,9 @@ LogicalResult Preparation::checkOperations() {
   return success();
 }
 
-/// Whether `op` only widens its operand: reading it again from the narrower
-/// type is cheaper than storing the result.
-static bool isWidening(Operation &op) {
-  auto map = dyn_cast<MapOp>(op);
-  if (!map || map.getInputs().size() != 1)
-    return false;
-  auto body = map.getBody()->without_terminator();
-  return llvm::hasSingleElement(body) &&
-         isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(*body.begin());
-}
-
 void Preparation::duplicateConversions() {
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-    if (!isWidening(op))
+    if (!isWidening(&op))
       continue;
     SmallVector<OpOperand *> uses(
         llvm::make_pointer_range(op.getResult(0).getUses()));

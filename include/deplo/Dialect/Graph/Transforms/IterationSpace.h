@@ -118,6 +118,10 @@ bool isBoxInLeaves(llvm::ArrayRef<int64_t> shape,
                    llvm::ArrayRef<int64_t> strides,
                    const Coordinates &coordinates, const AxisClasses &classes);
 
+/// Whether `op` only widens its operand: computing it again from the narrower
+/// type costs next to nothing.
+bool isWidening(mlir::Operation *op);
+
 } // namespace deplo::graph
 
 #endif // DEPLO_DIALECT_GRAPH_TRANSFORMS_ITERATIONSPACE_H
