@@ -52,6 +52,35 @@ TEST(Checks, MissingBarrierIsARace) {
   EXPECT_TRUE(bad.has(Fault::Race)) << bad.findings();
 }
 
+/// Waits for the grids that it depends on, then touches global memory.
+static const std::string dependent = std::string(perThread) + R"(
+  griddepcontrol.launch_dependents;
+  griddepcontrol.wait;
+  ld.global.u32 %r1, [%rd2];
+  st.global.u32 [%rd3], %r1;
+)";
+
+TEST(Checks, GlobalMemoryBeforeTheWaitForOtherGridsIsARace) {
+  Ran good = runBody(dependent, threads(64));
+  EXPECT_EQ(good.findings(), "");
+  Ran early = runBody(without(dependent, "griddepcontrol.launch_dependents;",
+                              "ld.global.u32 %r1, [%rd2];"),
+                      threads(64));
+  EXPECT_TRUE(early.has(Fault::Race)) << early.findings();
+  EXPECT_NE(early.findings().find("before griddepcontrol.wait"),
+            std::string::npos);
+}
+
+TEST(Checks, ThreadsThatEndWithoutTheWaitForOtherGridsAreReported) {
+  Ran ran = runBody(without(dependent, "griddepcontrol.wait;",
+                            "setp.lt.u32 %p1, %r0, 64;\n  @%p1 bra waits;\n  ret;\nwaits:\n"
+                            "  griddepcontrol.wait;"),
+                    threads(96));
+  EXPECT_TRUE(ran.has(Fault::Race)) << ran.findings();
+  EXPECT_NE(ran.findings().find("ends without griddepcontrol.wait"),
+            std::string::npos);
+}
+
 TEST(Checks, RaceNamesLineBlockThreadAddressAndTheOtherAccess) {
   Ran ran = runBody(R"(
   mov.u64 %rd5, buffer;

@@ -242,18 +242,21 @@ KernelEmitter::Extent KernelEmitter::getExtent(OpT op, ValueRange corner,
                   withoutUnit(box.steps), ArrayRef<int64_t>(otherBounds));
 
   Value start = add(corner[*unit], coordinates[*unit]);
-  auto isBelow = [&](Value position, int64_t limit) -> Value {
+  // Below the bound and so many elements more or less.
+  auto isBelow = [&](Value position, int64_t more) -> Value {
+    Value limit = builder.createOrFold<arith::MaxSIOp>(
+        add(getNumber(bound), getIndex(more)), getIndex(0));
     return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, position,
-                                 getIndex(std::max<int64_t>(limit, 0)));
+                                 limit);
   };
-  extent.whole = conjunction(inOthers, isBelow(start, bound - width + 1));
+  extent.whole = conjunction(inOthers, isBelow(start, 1 - width));
   Value touched = conjunction(
-      inOthers, isBelow(add(start, getIndex(width - 1)), bound + width - 1));
+      inOthers, isBelow(add(start, getIndex(width - 1)), width - 1));
   Value isTrue = arith::ConstantIntOp::create(builder, builder.getI1Type(), 1);
   extent.partial = arith::AndIOp::create(
       builder, touched, arith::XOrIOp::create(builder, extent.whole, isTrue));
   for (int64_t i = 0; i < width; ++i)
-    extent.elements.push_back(isBelow(add(start, getIndex(i)), bound));
+    extent.elements.push_back(isBelow(add(start, getIndex(i)), 0));
   return extent;
 }
 

@@ -12,8 +12,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <map>
-
 using namespace mlir;
 
 namespace deplo {
@@ -83,9 +81,11 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](arith::ConstantOp constant) { return emitConstant(constant); })
+      .Case([&](loop::SizeOp size) { return done([&] { emitSize(size); }); })
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })
@@ -107,6 +107,17 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case(
           [&](tile::AwaitOp await) { return done([&] { emitAwait(await); }); })
       .Case([&](tile::BarrierOp) { return done([&] { emitBarrier(); }); })
+      .Case([&](tile::LaunchDependentsOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(
+              builder, NVVM::GridDepActionKind::launch_dependents);
+        });
+      })
+      .Case([&](tile::WaitDependenciesOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(builder, NVVM::GridDepActionKind::wait);
+        });
+      })
       .Case(
           [&](tile::SplatOp splat) { return done([&] { emitSplat(splat); }); })
       .Case([&](tile::BroadcastOp broadcast) {
@@ -146,6 +157,13 @@ LogicalResult KernelEmitter::emitConstant(Operation *op) {
   mapping.map(constant.getResult(),
               arith::ConstantOp::create(builder, value).getResult());
   return success();
+}
+
+void KernelEmitter::emitSize(loop::SizeOp op) {
+  Value number = getNumber(op.getNumber());
+  if (!op.getType().isIndex() && number.getType() != op.getType())
+    number = arith::ExtUIOp::create(builder, op.getType(), number);
+  mapping.map(op.getResult(), number);
 }
 
 /// The same operation on the elements of this thread.
@@ -250,12 +268,7 @@ void KernelEmitter::emitSplat(tile::SplatOp op) {
 void KernelEmitter::emitBroadcast(tile::BroadcastOp op) {
   LinearLayout from = tile::getLayout(op.getInput()).getLinearLayout();
   LinearLayout to = tile::getLayout(op.getResult()).getLinearLayout();
-  std::map<std::vector<int32_t>, int32_t> registerAt;
-  for (int32_t reg = 0; reg < from.getNumRegisters(); ++reg) {
-    Coordinates coordinates = from.apply(reg, 0);
-    registerAt.emplace(
-        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
-  }
+  auto registerAt = getRegisters(from);
   SmallVector<Value> elements = unpack(lookup(op.getInput()));
   SmallVector<Value> results;
   for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg) {

@@ -234,3 +234,14 @@ func.func @gathers(%x: tensor<4x8xf32>, %b: tensor<4x8xi1>, %n: tensor<3x8xi64>)
   %2 = graph.gather %b by affine_map<(d0, d1)[s0, s1] -> (s0, s1)> where affine_map<(d0, d1)[s0, s1] -> (s0 - s1)> at %n, %n else true : (tensor<4x8xi1>, tensor<3x8xi64>, tensor<3x8xi64>) -> tensor<3x8xi1>
   return
 }
+
+// A size that is known when the program runs, as a number.
+// CHECK-LABEL: func.func @size
+// CHECK:           graph.size 1048583 : i64
+func.func @size() -> tensor<8xi64> {
+  %0 = graph.map () -> tensor<8xi64> {
+    %n = graph.size 1048583 : i64
+    graph.yield %n : i64
+  }
+  return %0 : tensor<8xi64>
+}

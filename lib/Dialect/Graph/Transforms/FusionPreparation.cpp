@@ -7,7 +7,6 @@
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/Graph/Transforms/Decompose.h"
-#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -76,6 +75,10 @@ static OpOperand *findUnreadable(Operation *op) {
       coordinates.push_back(*found);
     }
   }
+  // A scan goes along one loop.
+  if (primitive.isScan() &&
+      space.classes.getLeaves(primitive.getScanAxis()).size() != 1)
+    return &op->getOpOperand(0);
   for (auto [read, operand, found] :
        llvm::zip_equal(primitive.reads, op->getOpOperands(), coordinates))
     if (!read.isGathered &&
@@ -122,14 +125,13 @@ namespace {
 class Preparation {
 public:
   Preparation(RewriterBase &rewriter, func::FuncOp function)
-      : rewriter(rewriter), function(function),
-        sizes(SymbolicSizes::get(function)) {}
+      : rewriter(rewriter), function(function) {}
 
   LogicalResult run();
 
 private:
   LogicalResult checkOperations();
-  LogicalResult checkReducedSizes(Operation &op);
+  LogicalResult checkScannedSize(ScanOp scan);
   void duplicateConversions();
   LogicalResult makeReadable(Operation *op);
   Value chooseCopied(Operation *op, Value operand);
@@ -140,28 +142,24 @@ private:
 
   RewriterBase &rewriter;
   func::FuncOp function;
-  SymbolicSizes sizes;
   llvm::DenseMap<Value, MapOp> copies;
   SmallVector<Operation *> pending;
 };
 
 } // namespace
 
-/// A loop that folds as many elements as is known when the program runs has no
-/// schedule.
-LogicalResult Preparation::checkReducedSizes(Operation &op) {
-  auto reduce = dyn_cast<ReduceOp>(op);
-  if (!reduce)
+/// A running value is carried from one chunk to the next, a number that is
+/// fixed when compiling.
+LogicalResult Preparation::checkScannedSize(ScanOp scan) {
+  SymbolicSizes sizes = SymbolicSizes::get(scan);
+  int64_t size = scan.getType().getDimSize(scan.getAxis());
+  if (!sizes.isSymbolic(size))
     return success();
-  for (int64_t axis : reduce.getAxes()) {
-    int64_t size = reduce.getInput().getType().getDimSize(axis);
-    if (sizes.isSymbolic(size))
-      return op.emitOpError()
-             << "reduces axis " << axis << " of size " << sizes.describe(size)
-             << ", which is known when the program runs; compile for a fixed "
-                "size of that axis";
-  }
-  return success();
+  return scan.emitOpError()
+         << "scans axis " << scan.getAxis() << " of size "
+         << sizes.describe(size)
+         << ", which is known when the program runs; compile for a fixed size "
+            "of that axis";
 }
 
 LogicalResult Preparation::checkOperations() {
@@ -171,8 +169,9 @@ LogicalResult Preparation::checkOperations() {
     if (isa<ConstantOp>(op))
       continue;
     if (op.hasTrait<IsPrimitive>() || isa<FusedOp>(op)) {
-      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")) ||
-          failed(checkReducedSizes(op)))
+      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
+        return failure();
+      if (auto scan = dyn_cast<ScanOp>(op); scan && failed(checkScannedSize(scan)))
         return failure();
       for (ValueRange values :
            {ValueRange(op.getOperands()), ValueRange(op.getResults())})

@@ -40,6 +40,7 @@
 // that dimension. What the body uses from outside is computed again.
 
 #include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -112,6 +113,18 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   loop::ReduceOp reduce = findReduction(kernel);
   if (!reduce) {
     reason = "the kernel has no reduction";
+    return std::nullopt;
+  }
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  bool hasScan =
+      kernel->walk([](loop::ScanOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (hasScan) {
+    reason = "the kernel has a scan";
+    return std::nullopt;
+  }
+  if (sizes.isSymbolic(reduce.getExtent())) {
+    reason = "how many elements it reduces is known when the program runs";
     return std::nullopt;
   }
   if (parts == 1) {
