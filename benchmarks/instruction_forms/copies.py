@@ -49,7 +49,8 @@ def _tensor(name: str, shape: Map, coordinates: tuple[int, ...], reduction: str 
     if name == "load":
         text = (
             f"{fence} {START} mbarrier.arrive.expect_tx.shared.b64 _, [%to], {size};"
-            f" cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+            f" cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile"
+            ".mbarrier::complete_tx::bytes"
             f" [%tile], {box}, [%to];\n{WAIT}\n{_dump('%tile', 'shared', tile // 512)}"
         )
     else:
@@ -64,7 +65,8 @@ def _tensor(name: str, shape: Map, coordinates: tuple[int, ...], reduction: str 
     words = (tile if name == "load" else shape.bytes) // 512
     title = f"tensor {name} {reduction} {shape} at {coordinates}".replace("  ", " ")
     return Form(title, text, ("b32",) * words, (), (),
-                ((kind, tile // NUMBERS[kind].bytes),), declarations=declarations, map=shape)  # fmt: skip
+                ((kind, tile // NUMBERS[kind].bytes),),
+                declarations=declarations, map=shape)  # fmt: skip
 
 
 def tensors() -> list[Form]:
@@ -110,7 +112,8 @@ def runs() -> list[Form]:
     """Bytes without a tensor map: 512 of them, of the threads' slots in global memory."""
     load = (
         f"{START} mbarrier.arrive.expect_tx.shared.b64 _, [%to], 512;"
-        " cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%tile+32], [%cell], 512,"
+        " cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+        " [%tile+32], [%cell], 512,"
         f" [%to];\n{WAIT}\n{_dump('%tile', 'shared', 2)}"
     )
     tile = (("word", 256),)
@@ -123,8 +126,8 @@ def runs() -> list[Form]:
     )
     after = "ld.global.v2.b64 {%d0, %d1}, [%cell];"
     forms.append(
-        Form("cp.async.bulk to global memory", f"{store} {after}", ("b64",) * 2, ("b64",), ("bits",),
-             tile)
+        Form("cp.async.bulk to global memory", f"{store} {after}", ("b64",) * 2, ("b64",),
+             ("bits",), tile)
     )  # fmt: skip
     for op, type, kind in (
         *((op, type, "word") for type in ("u32", "s32", "u64") for op in ("add", "min", "max")),

@@ -125,7 +125,8 @@ class Form:
             f"{self.directives}\n{{",
         ]
         lines += [
-            ".reg .b64 %in, %out, %cell, %i64, %from, %memory; .reg .b32 %t, %b, %tile, %i, %w, %to; .reg .pred %more;"
+            ".reg .b64 %in, %out, %cell, %i64, %from, %memory;",
+            ".reg .b32 %t, %b, %tile, %i, %w, %to; .reg .pred %more;",
         ]
         if self.declarations:
             lines.append(self.declarations)
@@ -238,7 +239,8 @@ class Format:
         top = ((1 << self.exponent) - 1) << self.fraction
         one = ((1 << self.exponent - 1) - 1) << self.fraction
         values = [0, 1, (1 << self.fraction) - 1, 1 << self.fraction, top - 1, top, top | 1,
-                  top | 1 << self.fraction - 1, top | (1 << self.fraction) - 1, one, one - 1, one + 1,
+                  top | 1 << self.fraction - 1, top | (1 << self.fraction) - 1, one, one - 1,
+                  one + 1,
                   one + (1 << self.fraction - 1), one - (1 << self.fraction)]  # fmt: skip
         return values + [value | 1 << self.bits - 1 for value in values]
 

@@ -7,15 +7,16 @@ from .form import Form
 
 def moves() -> list[Form]:
     forms = [
-        Form("movmatrix.trans", "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;", ("b32",), ("b32",),
-             ("bits",))
+        Form("movmatrix.trans", "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;", ("b32",),
+             ("b32",), ("bits",))
     ]  # fmt: skip
     # Rows in an order of their own.
     row = "mul.lo.u32 %w, %t, 5; and.b32 %w, %w, 31; shl.b32 %w, %w, 4; add.u32 %to, %tile, %w;"
     for count in (1, 2, 4):
         registers = [f"%d{i}" for i in range(count)]
         for way in ("", ".trans"):
-            text = f"{row} ldmatrix.sync.aligned.m8n8.x{count}{way}.shared.b16 {{{', '.join(registers)}}}, [%to];"
+            vector = "{" + ", ".join(registers) + "}"
+            text = f"{row} ldmatrix.sync.aligned.m8n8.x{count}{way}.shared.b16 {vector}, [%to];"
             forms.append(
                 Form(
                     f"ldmatrix.x{count}{way}", text, ("b32",) * count, (), (), (("word", 128),), 32

@@ -19,7 +19,10 @@ def exchanges() -> list[Form]:
         text = f"vote.sync.{mode}.pred {{d}}, {{a}}, {ALL};"
         forms.append(lanes(text, "pred", "pred"))
         # A whole warp agrees seldom: let it.
-        text = f"setp.lt.u32 %more, %t, 64; or.pred %more, %more, {{a}}; vote.sync.{mode}.pred {{d}}, %more, {ALL};"
+        text = (
+            "setp.lt.u32 %more, %t, 64; or.pred %more, %more, {a};"
+            f" vote.sync.{mode}.pred {{d}}, %more, {ALL};"
+        )
         forms.append(lanes(text, "pred", "pred"))
     forms.append(lanes(f"vote.sync.ballot.b32 {{d}}, {{a}}, {ALL};", "b32", "pred"))
     for width in ("b32", "b64"):
@@ -63,7 +66,8 @@ def _divided() -> list[Form]:
 
 
 SPECIAL = ("laneid", "nwarpid", "lanemask_eq", "lanemask_lt", "lanemask_le",
-           "lanemask_gt", "lanemask_ge", "tid.x", "ntid.x", "ctaid.x", "nctaid.x", "cluster_ctarank",
+           "lanemask_gt", "lanemask_ge", "tid.x", "ntid.x", "ctaid.x", "nctaid.x",
+           "cluster_ctarank",
            "cluster_nctarank", "clusterid.x", "nclusterid.x", "dynamic_smem_size")  # fmt: skip
 
 
@@ -164,8 +168,8 @@ def accesses() -> list[Form]:
                 f"{prepare} st.{space}.{type} [{address}+4], %a1; ld.{space}.b64 %d0, [{address}];"
             )
             forms.append(
-                Form(f"st.{space}.{type} of {source}", text, ("b64",), ("b64", source), ("bits",) * 2,
-                     declarations=OWN_SHARED if prepare else "")
+                Form(f"st.{space}.{type} of {source}", text, ("b64",), ("b64", source),
+                     ("bits",) * 2, declarations=OWN_SHARED if prepare else "")
             )  # fmt: skip
     text = "st.global.v4.u8 [%cell+4], {%a0, %a1, %a0, %a1}; ld.global.b64 %d0, [%cell];"
     forms.append(Form("st.global.v4.u8", text, ("b64",), ("b16",) * 2, ("bits",) * 2))
@@ -202,7 +206,10 @@ def atomics() -> list[Form]:
             )  # fmt: skip
             if op in ("cas", "exch"):
                 continue
-            body = f"{prepare} red.{space}.{op}.{type} [{address}], %a1; ld.{space}.{bits} %d0, [{address}];"
+            body = (
+                f"{prepare} red.{space}.{op}.{type} [{address}], %a1;"
+                f" ld.{space}.{bits} %d0, [{address}];"
+            )
             forms.append(
                 Form(f"red.{space}.{op}.{type}", body, (bits,), (bits,) * 2, (numbers,) * 2,
                      declarations=OWN_SHARED if prepare else "")
@@ -244,10 +251,17 @@ def _vector_atomics() -> list[Form]:
 def _shared_sums() -> list[Form]:
     """All threads on one place, with operations whose order does not matter."""
     forms = []
-    for op, type in (("add", "u32"), ("min", "s32"), ("max", "u64"), ("or", "b64"), ("xor", "b32")):  # fmt: skip
+    sums = (("add", "u32"), ("min", "s32"), ("max", "u64"), ("or", "b64"), ("xor", "b32"))
+    for op, type in sums:
         bits = register(type)
-        clear = f"mov.u32 %to, own; mov.{bits} %d0, 0; setp.eq.u32 %more, %t, 0; @%more st.shared.{bits} [%to], %d0;"
-        body = f"{clear} bar.sync 0; red.shared.{op}.{type} [%to], %a0; bar.sync 0; ld.shared.{bits} %d0, [%to];"
+        clear = (
+            f"mov.u32 %to, own; mov.{bits} %d0, 0; setp.eq.u32 %more, %t, 0;"
+            f" @%more st.shared.{bits} [%to], %d0;"
+        )
+        body = (
+            f"{clear} bar.sync 0; red.shared.{op}.{type} [%to], %a0;"
+            f" bar.sync 0; ld.shared.{bits} %d0, [%to];"
+        )
         forms.append(
             Form(f"red.shared.{op}.{type} by all threads", body, (bits,), (bits,), ("bits",),
                  declarations=OWN_SHARED)

@@ -381,8 +381,9 @@ Outcome LoadedProgram::run(const Launch &launch) {
   grid.checksRaces = launch.checks.races;
   grid.checksDependencies =
       grid.checksRaces &&
-      std::any_of(grid.kernel->code.begin(), grid.kernel->code.end(),
-                  [](const Inst &inst) { return inst.run == gridWaitHandler(); });
+      std::any_of(
+          grid.kernel->code.begin(), grid.kernel->code.end(),
+          [](const Inst &inst) { return inst.run == gridWaitHandler(); });
   grid.checksUninitialized = launch.checks.uninitialized;
   if (std::optional<Diagnostic> wrong =
           checkLaunch(launch, *grid.kernel, grid)) {

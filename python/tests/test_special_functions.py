@@ -61,7 +61,9 @@ def test_bessel_functions(dtype, device):
         return special.i0(x), special.i0e(x), special.i1(x), special.i1e(x)
 
     got = run(function, (x,), device)
-    for name, result, want in zip(("i0", "i0e", "i1", "i1e"), got, function(x.double()), strict=True):
+    for name, result, want in zip(
+        ("i0", "i0e", "i1", "i1e"), got, function(x.double()), strict=True
+    ):
         check(result, want, 8, what=name)
 
 

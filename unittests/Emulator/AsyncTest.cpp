@@ -368,6 +368,76 @@ TEST(Async, WgmmaOperandsInSharedMemoryAreInFlight) {
       << ran.findings();
 }
 
+/// The inner coordinate of a box comes to a multiple of 16 bytes.
+TEST(Async, BoxesBeginAtSixteenBytes) {
+  Setting setting = numbers(1, 256);
+  TensorMap map;
+  map.element = TensorElement::I32;
+  map.rank = 2;
+  map.extents = {16, 16};
+  map.strides = {64};
+  map.box = {4, 2};
+  std::string body = R"(
+  mov.u64 %rd5, buffer;
+  mov.u64 %rd6, barrier;
+  mov.b64 %rd7, map;
+  cvta.param.u64 %rd7, %rd7;
+  mbarrier.init.shared.b64 [%rd6], 1;
+  fence.proxy.async;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 32;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%rd5], [%rd7, {4, 1}], [%rd6];
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%rd6], 0;
+  @!%p2 bra WAIT;
+  ld.shared.u32 %r2, [%rd5+16];
+  st.global.u32 [%rd1], %r2;
+)";
+  auto run = [&](const std::string &text) {
+    return runWithMap(text, setting, shared, map);
+  };
+  Ran good = run(body);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[0], 37u);
+  Ran bad = run(without(body, "{4, 1}", "{3, 1}"));
+  EXPECT_TRUE(bad.has(Fault::Misaligned)) << bad.findings();
+  // As many dimensions as the map has.
+  bad = run(without(without(body, "{4, 1}", "{4}"), ".2d.", ".1d."));
+  EXPECT_TRUE(bad.has(Fault::AsyncCopy)) << bad.findings();
+}
+
+TEST(Async, TensorMapFields) {
+  TensorMap map;
+  map.element = TensorElement::BF16;
+  map.rank = 2;
+  map.extents = {64, 64};
+  map.strides = {128};
+  map.box = {64, 8};
+  map.swizzle = TensorSwizzle::Bytes128;
+  uint8_t bytes[tensorMapBytes];
+  auto finds = [&](auto &&change, const char *text) {
+    TensorMap wrong = map;
+    change(wrong);
+    deplo::runtime::Status status = encodeTensorMap(wrong, bytes);
+    EXPECT_FALSE(status.ok()) << text;
+    EXPECT_NE(status.message().find(text), std::string::npos)
+        << status.message();
+  };
+  EXPECT_TRUE(encodeTensorMap(map, bytes).ok());
+  EXPECT_TRUE(decodeTensorMap(bytes).ok());
+  finds([](TensorMap &m) { m.rank = 6; }, "the rank must be");
+  finds([](TensorMap &m) { m.address = 8; }, "multiple of 16");
+  finds([](TensorMap &m) { m.extents[1] = 0; }, "the extent");
+  finds([](TensorMap &m) { m.strides[0] = 120; }, "the stride");
+  finds([](TensorMap &m) { m.box[1] = 257; }, "the box");
+  finds([](TensorMap &m) { m.box[0] = 4; }, "multiple of 16 bytes");
+  finds([](TensorMap &m) { m.elementStrides[1] = 9; }, "the element stride");
+  finds([](TensorMap &m) { m.swizzle = TensorSwizzle::Bytes64; },
+        "more than the swizzle's 64");
+  // Bytes that encodeTensorMap did not write.
+  bytes[0] ^= 1;
+  EXPECT_FALSE(decodeTensorMap(bytes).ok());
+}
+
 /// A second stage is waited for by the first one's phase: its data is not
 /// there.
 TEST(Async, APhaseThatIsWaitedForTwice) {

@@ -79,7 +79,8 @@ struct KernelInfo {
   /// the kernel itself and not counted here.
   uint32_t sharedBytes = 0;
   /// Whether the kernel waits itself for those that it depends on
-  /// (griddepcontrol.wait), so that it may be launched before they are complete.
+  /// (griddepcontrol.wait), so that it may be launched before they are
+  /// complete.
   bool programmatic = false;
   /// Indices into Package::blobs. "cuda" needs PTX, a cubin or both; "host"
   /// needs a relocatable object. Kernels of one module name the same blob.

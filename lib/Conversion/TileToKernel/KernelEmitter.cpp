@@ -115,7 +115,8 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       })
       .Case([&](tile::WaitDependenciesOp) {
         return done([&] {
-          NVVM::GriddepcontrolOp::create(builder, NVVM::GridDepActionKind::wait);
+          NVVM::GriddepcontrolOp::create(builder,
+                                         NVVM::GridDepActionKind::wait);
         });
       })
       .Case(

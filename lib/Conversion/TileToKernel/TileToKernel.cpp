@@ -170,9 +170,9 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
 
   /// What is known of the pointers: aligned, and what is written is read by no
   /// other access, so that loads may go through the read-only cache. Where the
-  /// kernel starts before those that it depends on are complete, they write what
-  /// it reads: such pointers are not noalias, and no load moves to before the
-  /// wait. That those written are is enough to tell loads from stores.
+  /// kernel starts before those that it depends on are complete, they write
+  /// what it reads: such pointers are not noalias, and no load moves to before
+  /// the wait. That those written are is enough to tell loads from stores.
   void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                          OpBuilder &builder) {
     for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {

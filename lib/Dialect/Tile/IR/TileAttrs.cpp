@@ -264,10 +264,9 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
                                      parseField))
     return {};
-  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), block, warps,
-                                         vector, chunk, unroll, stageInputs,
-                                         asyncCopy, padSmem,
-                                         programmaticLaunch);
+  return parser.getChecked<ScheduleAttr>(
+      loc, parser.getContext(), block, warps, vector, chunk, unroll,
+      stageInputs, asyncCopy, padSmem, programmaticLaunch);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -295,8 +294,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 
 LogicalResult
 LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   int64_t blocks, int64_t threads, int64_t sharedBytes,
-                   bool) {
+                   int64_t blocks, int64_t threads, int64_t sharedBytes, bool) {
   if (blocks < 1 || threads < 1 || sharedBytes < 0) // C1
     return emitError() << "launch of " << blocks << " blocks of " << threads
                        << " threads with " << sharedBytes

@@ -480,11 +480,10 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       chooseSchedule(facts, target, pins.numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
-  kernel.setScheduleAttr(
-      ScheduleAttr::get(&getContext(), choice->block, choice->warps,
-                        choice->vector, choice->chunk, choice->unroll,
-                        pins.stageInputs, pins.asyncCopy, pins.padSmem,
-                        pins.programmaticLaunch));
+  kernel.setScheduleAttr(ScheduleAttr::get(
+      &getContext(), choice->block, choice->warps, choice->vector,
+      choice->chunk, choice->unroll, pins.stageInputs, pins.asyncCopy,
+      pins.padSmem, pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
