@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+
 from instruction_forms import HEADER
 
 THREADS = 64
@@ -68,7 +69,9 @@ class Pattern:
             *(f"add.u32 %w{i}, %t, {i};" for i in range(count)),
         ]
         if self.space == "shared":
-            lines.append(".shared .align 128 .b8 tile[16384]; mov.u32 %i, tile; add.u32 %to, %to, %i;")
+            lines.append(
+                ".shared .align 128 .b8 tile[16384]; mov.u32 %i, tile; add.u32 %to, %to, %i;"
+            )
             address = "%to"
         else:
             base = "%in" if self.access != "st" else "%out"
@@ -99,7 +102,9 @@ def patterns() -> list[Pattern]:
         ):
             for stride in strides:
                 if stride or access == "ld":
-                    result += [Pattern(space, access, bytes, stride) for space in ("shared", "global")]
+                    result += [
+                        Pattern(space, access, bytes, stride) for space in ("shared", "global")
+                    ]
         result += [Pattern("global", access, 4, 4, offset) for offset in (4, 16, 64)]
         result.append(Pattern("global", access, 16, 16, 16))
     return result + [Pattern("shared", "ldmatrix", 16, stride) for stride in (16, 32, 64, 128, 144)]

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from instruction_forms import HEADER, Form, all_forms, copies
 
 from deplo.emulator import Emulation, TensorMap
 from deplo.errors import Error
+from instruction_forms import HEADER, Form, all_forms, copies
 
 TORCH_TYPES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 CHUNK = 60

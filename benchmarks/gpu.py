@@ -57,7 +57,15 @@ class Gpu:
         return module
 
     def run(
-        self, module: ctypes.c_void_p, kernel: str, *, grid, block, arguments, shared=0, cluster=None
+        self,
+        module: ctypes.c_void_p,
+        kernel: str,
+        *,
+        grid,
+        block,
+        arguments,
+        shared=0,
+        cluster=None,
     ) -> None:
         """Leaves the results in the tensors, which are on the CPU."""
         function, driver = ctypes.c_void_p(), self.driver

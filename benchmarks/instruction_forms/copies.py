@@ -18,9 +18,7 @@ WAIT = (  # Not for ever: where a copy brings other bytes than is thought, a GPU
     "WAIT: mbarrier.try_wait.parity.shared.b64 %more, [%to], 0; @%more bra COMPLETE;"
     " add.u32 %w, %w, 1; setp.lt.u32 %more, %w, 1000; @%more bra WAIT;\nCOMPLETE:"
 )
-END = (
-    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; REST: bar.sync 0;"
-)
+END = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; REST: bar.sync 0;"
 ELEMENTS = {"u8": 0, "u16": 1, "u32": 2, "s32": 3, "u64": 4, "s64": 5, "f16": 6, "f32": 7, "f64": 8,
             "bf16": 9, "f32.ftz": 10, "tf32": 11}  # fmt: skip
 BYTES = {"u8": 1, "u16": 2, "f16": 2, "bf16": 2, "u64": 8, "s64": 8, "f64": 8}
@@ -51,7 +49,8 @@ def _tensor(name: str, shape: Map, coordinates: tuple[int, ...], reduction: str 
     if name == "load":
         text = (
             f"{fence} {START} mbarrier.arrive.expect_tx.shared.b64 _, [%to], {size};"
-            f" cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+            f" cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile"
+            ".mbarrier::complete_tx::bytes"
             f" [%tile], {box}, [%to];\n{WAIT}\n{_dump('%tile', 'shared', tile // 512)}"
         )
     else:
@@ -66,7 +65,8 @@ def _tensor(name: str, shape: Map, coordinates: tuple[int, ...], reduction: str 
     words = (tile if name == "load" else shape.bytes) // 512
     title = f"tensor {name} {reduction} {shape} at {coordinates}".replace("  ", " ")
     return Form(title, text, ("b32",) * words, (), (),
-                ((kind, tile // NUMBERS[kind].bytes),), declarations=declarations, map=shape)  # fmt: skip
+                ((kind, tile // NUMBERS[kind].bytes),),
+                declarations=declarations, map=shape)  # fmt: skip
 
 
 def tensors() -> list[Form]:
@@ -78,21 +78,22 @@ def tensors() -> list[Form]:
             forms.append(_tensor("load", shape, (4, columns // 2)))
             forms.append(_tensor("store", shape, (4, columns // 2)))
     plane = Map("f16", (14, 24), (8, 16))
-    for at in ((-3, -5), (10, 12), (20, 0), (0, -16), (13, 23)):
+    # The innermost coordinate must come to a multiple of 16 bytes.
+    for at in ((-3, -8), (10, 16), (20, 0), (0, -16), (13, 8)):
         forms += [_tensor(way, plane, at) for way in ("load", "store")]
         forms.append(_tensor("load", Map("f32", (14, 24), (8, 16), fills_nan=True), at))
         forms.append(_tensor("load", Map("bf16", (14, 24), (8, 16), 32, fills_nan=True), at))
     for type in ("tf32", "f32.ftz"):
-        forms.append(_tensor("load", Map(type, (14, 24), (8, 16)), (2, 3)))
-    forms.append(_tensor("load", Map("f32", (64,), (32,)), (7,)))
+        forms.append(_tensor("load", Map(type, (14, 24), (8, 16)), (2, 4)))
+    forms.append(_tensor("load", Map("f32", (64,), (32,)), (8,)))
     forms.append(_tensor("store", Map("s32", (64,), (32,)), (40,)))
-    forms.append(_tensor("load", Map("f16", (3, 6, 16), (2, 4, 8)), (1, 3, 5)))
-    forms.append(_tensor("store", Map("f16", (3, 6, 16), (2, 4, 8)), (2, -1, 5)))
-    forms.append(_tensor("load", Map("u8", (2, 3, 4, 16), (2, 2, 3, 16), 0), (0, 2, 1, 4)))
-    forms.append(_tensor("load", Map("bf16", (2, 2, 3, 4, 8), (2, 2, 2, 2, 8)), (1, 0, 2, 1, -4)))
-    forms.append(_tensor("store", Map("bf16", (2, 2, 3, 4, 8), (2, 2, 2, 2, 8)), (0, 1, 2, 3, 4)))
+    forms.append(_tensor("load", Map("f16", (3, 6, 16), (2, 4, 8)), (1, 3, 8)))
+    forms.append(_tensor("store", Map("f16", (3, 6, 16), (2, 4, 8)), (2, -1, 8)))
+    forms.append(_tensor("load", Map("u8", (2, 3, 4, 16), (2, 2, 3, 16), 0), (0, 2, 1, 0)))
+    forms.append(_tensor("load", Map("bf16", (2, 2, 3, 4, 8), (2, 2, 2, 2, 8)), (1, 0, 2, 1, -8)))
+    forms.append(_tensor("store", Map("bf16", (2, 2, 3, 4, 8), (2, 2, 2, 2, 8)), (0, 1, 2, 3, 0)))
     for steps in ((2, 1), (1, 2), (3, 2)):
-        forms.append(_tensor("load", Map("f32", (14, 24), (8, 16), steps=steps), (1, 3)))
+        forms.append(_tensor("load", Map("f32", (14, 24), (8, 16), steps=steps), (1, 4)))
     for type, reductions in (
         ("u32", ("add", "min", "max", "and", "or", "xor", "inc", "dec")),
         ("s32", ("add", "min", "max")),
@@ -103,7 +104,7 @@ def tensors() -> list[Form]:
         ("f32", ("add",)),
     ):
         for reduction in reductions:
-            forms.append(_tensor("reduce", Map(type, (8, 16), (4, 16)), (2, 4), reduction))
+            forms.append(_tensor("reduce", Map(type, (8, 16), (4, 16)), (2, 8), reduction))
     return forms
 
 
@@ -111,7 +112,8 @@ def runs() -> list[Form]:
     """Bytes without a tensor map: 512 of them, of the threads' slots in global memory."""
     load = (
         f"{START} mbarrier.arrive.expect_tx.shared.b64 _, [%to], 512;"
-        " cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%tile+32], [%cell], 512,"
+        " cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+        " [%tile+32], [%cell], 512,"
         f" [%to];\n{WAIT}\n{_dump('%tile', 'shared', 2)}"
     )
     tile = (("word", 256),)
@@ -119,11 +121,13 @@ def runs() -> list[Form]:
         Form("cp.async.bulk to shared memory", load, ("b32",) * 2, ("b64",), ("bits",), tile,
              declarations=BARRIER)
     ]  # fmt: skip
-    store = f"{LEADER} cp.async.bulk.global.shared::cta.bulk_group [%cell+64], [%tile+16], 512;\n{END}"
+    store = (
+        f"{LEADER} cp.async.bulk.global.shared::cta.bulk_group [%cell+64], [%tile+16], 512;\n{END}"
+    )
     after = "ld.global.v2.b64 {%d0, %d1}, [%cell];"
     forms.append(
-        Form("cp.async.bulk to global memory", f"{store} {after}", ("b64",) * 2, ("b64",), ("bits",),
-             tile)
+        Form("cp.async.bulk to global memory", f"{store} {after}", ("b64",) * 2, ("b64",),
+             ("bits",), tile)
     )  # fmt: skip
     for op, type, kind in (
         *((op, type, "word") for type in ("u32", "s32", "u64") for op in ("add", "min", "max")),

@@ -44,7 +44,13 @@ class Map:
     @property
     def kind(self) -> str:
         """Of the numbers."""
-        return self.type.split(".")[0] if self.type[0] in "fb" else "byte" if self.type != "tf32" else "f32"
+        return (
+            self.type.split(".")[0]
+            if self.type[0] in "fb"
+            else "byte"
+            if self.type != "tf32"
+            else "f32"
+        )
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -106,14 +112,22 @@ class Form:
     @property
     def memory_begin(self) -> int:
         """Of what is behind the tensor map, in the inputs."""
-        return SLOT * len(self.operands) * self.threads * self.blocks + self.tile_bytes * self.blocks
+        return (
+            SLOT * len(self.operands) * self.threads * self.blocks + self.tile_bytes * self.blocks
+        )
 
     def kernel(self, name: str) -> str:
         """An entry that takes the operands' address, the results' and the tensor map, if any."""
         stride, result_stride = SLOT * len(self.operands), self.slot * len(self.results)
         map = ", .param .align 64 .b8 map[128]" if self.map else ""
-        lines = [f".visible .entry {name}(.param .u64 in, .param .u64 out{map})", f"{self.directives}\n{{"]
-        lines += [".reg .b64 %in, %out, %cell, %i64, %from, %memory; .reg .b32 %t, %b, %tile, %i, %w, %to; .reg .pred %more;"]
+        lines = [
+            f".visible .entry {name}(.param .u64 in, .param .u64 out{map})",
+            f"{self.directives}\n{{",
+        ]
+        lines += [
+            ".reg .b64 %in, %out, %cell, %i64, %from, %memory;",
+            ".reg .b32 %t, %b, %tile, %i, %w, %to; .reg .pred %more;",
+        ]
         if self.declarations:
             lines.append(self.declarations)
         for prefix, types in (("a", self.operands), ("d", self.results)):
@@ -225,7 +239,8 @@ class Format:
         top = ((1 << self.exponent) - 1) << self.fraction
         one = ((1 << self.exponent - 1) - 1) << self.fraction
         values = [0, 1, (1 << self.fraction) - 1, 1 << self.fraction, top - 1, top, top | 1,
-                  top | 1 << self.fraction - 1, top | (1 << self.fraction) - 1, one, one - 1, one + 1,
+                  top | 1 << self.fraction - 1, top | (1 << self.fraction) - 1, one, one - 1,
+                  one + 1,
                   one + (1 << self.fraction - 1), one - (1 << self.fraction)]  # fmt: skip
         return values + [value | 1 << self.bits - 1 for value in values]
 
@@ -239,7 +254,9 @@ class Format:
         if exponent - 1 + bias >= (1 << self.exponent) - 1:
             return sign | (((1 << self.exponent) - 1) << self.fraction) - 1
         significand = int(fraction * 2 * (1 << self.fraction))
-        return sign | (exponent - 1 + bias) << self.fraction | significand & (1 << self.fraction) - 1
+        return (
+            sign | (exponent - 1 + bias) << self.fraction | significand & (1 << self.fraction) - 1
+        )
 
     def draw(self, source: random.Random) -> int:
         kind = source.random()
@@ -251,15 +268,17 @@ class Format:
         return self.bits_of(source.gauss(0, 1) * 2.0 ** source.randint(-spread, spread))
 
     def _near(self, spread: int) -> Draw:
-        return lambda source: self.bits_of(source.gauss(0, 1) * 2.0 ** source.randint(-spread, spread))
+        return lambda source: self.bits_of(
+            source.gauss(0, 1) * 2.0 ** source.randint(-spread, spread)
+        )
 
     def vary(self, source: random.Random) -> Draw:
         """Alike in size, of many sizes, tiny, or with a few special ones among them."""
         kind = source.randrange(5)
         wide = min(14, (1 << self.exponent - 1) - 2)
         if kind == 3:
-            return lambda source: source.getrandbits(self.fraction + 1) | (
-                source.getrandbits(1) << self.bits - 1
+            return lambda source: (
+                source.getrandbits(self.fraction + 1) | (source.getrandbits(1) << self.bits - 1)
             )
         if kind == 4:
             rare, plain = self.special(), self._near(2)

@@ -154,7 +154,7 @@ def comparisons() -> list[Form]:
         for test in ("lt", "geu", "ne"):
             text = f"setp.{test}.{type} {{d}}|{{e}}, {{a}}, {{b}};"
             forms.append(lanes(text, ("pred",) * 2, ("b32",) * 2, (type,) * 2))
-            for to in (type, "u32" if type == "f16x2" else "u32"):
+            for to in (type, "u32"):
                 text = f"set.{test}.{to}.{type} {{d}}, {{a}}, {{b}};"
                 forms.append(lanes(text, "b32", ("b32",) * 2, (type,) * 2))
     forms.append(

@@ -7,17 +7,20 @@ from .form import Form
 
 def moves() -> list[Form]:
     forms = [
-        Form("movmatrix.trans", "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;", ("b32",), ("b32",),
-             ("bits",))
+        Form("movmatrix.trans", "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;", ("b32",),
+             ("b32",), ("bits",))
     ]  # fmt: skip
     # Rows in an order of their own.
     row = "mul.lo.u32 %w, %t, 5; and.b32 %w, %w, 31; shl.b32 %w, %w, 4; add.u32 %to, %tile, %w;"
     for count in (1, 2, 4):
         registers = [f"%d{i}" for i in range(count)]
         for way in ("", ".trans"):
-            text = f"{row} ldmatrix.sync.aligned.m8n8.x{count}{way}.shared.b16 {{{', '.join(registers)}}}, [%to];"
+            vector = "{" + ", ".join(registers) + "}"
+            text = f"{row} ldmatrix.sync.aligned.m8n8.x{count}{way}.shared.b16 {vector}, [%to];"
             forms.append(
-                Form(f"ldmatrix.x{count}{way}", text, ("b32",) * count, (), (), (("word", 128),), 32)
+                Form(
+                    f"ldmatrix.x{count}{way}", text, ("b32",) * count, (), (), (("word", 128),), 32
+                )
             )
             values = ", ".join(f"%a{i}" for i in range(count))
             text = (
@@ -51,8 +54,12 @@ def multiplications() -> list[Form]:
     cases += [("m16n8k32", "f16", a, a) for a in eights]
     integers = ("s8", "u8")
     for shape in ("m8n8k16", "m16n8k16", "m16n8k32"):
-        cases += [(shape, way, a, b) for way in ("s32", ".satfinite") for a in integers for b in integers]
-    cases += [(shape, "f64", "f64", "f64") for shape in ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")]
+        cases += [
+            (shape, way, a, b) for way in ("s32", ".satfinite") for a in integers for b in integers
+        ]
+    cases += [
+        (shape, "f64", "f64", "f64") for shape in ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")
+    ]
     return [_multiplication(*case) for case in cases]
 
 
@@ -65,16 +72,20 @@ def _multiplication(shape: str, d: str, a: str, b: str) -> Form:
     counts = [rows * columns * BITS.get(type, 32) // (32 * (64 if width == "f64" else 32))
               for rows, columns, type in ((m, n, d), (m, k, a), (k, n, b))]  # fmt: skip
     c = counts[0]
-    operands = f"{_list('d', 0, c)}, {_list('a', 0, counts[1])}, {_list('a', counts[1], counts[2])}, "
+    operands = (
+        f"{_list('d', 0, c)}, {_list('a', 0, counts[1])}, {_list('a', counts[1], counts[2])}, "
+    )
     operands += _list("a", counts[1] + counts[2], c)
     types = f"{d}.{a}.{b}.{d}"
     text = f"mma.sync.aligned.{shape}.row.col{way}.{types} {operands};"
+
     def numbers(type: str) -> str:
         if type in ("s8", "u8", "s32"):
             return "bits"
         if type == "f64":
             return "f64"
         return f"{type} of a warp"
+
     kinds = (numbers(a),) * counts[1] + (numbers(b),) * counts[2] + (numbers(d),) * c
     name = f"mma.{shape}{way}.{types}"
     return Form(name, text, (width,) * c, (width,) * len(kinds), kinds, threads=128, blocks=5)
@@ -188,4 +199,3 @@ def _wgmma(d, a, b, n, isShared, *, swizzle=0, transposes=(0, 0), signs=(1, 1), 
     name += "" if keeps else " without accumulator"
     return Form(name, text, ("b32",) * registers, ("b32",) * len(numbers), numbers, tuple(tile),
                 blocks=blocks)  # fmt: skip
-

@@ -19,7 +19,10 @@ def exchanges() -> list[Form]:
         text = f"vote.sync.{mode}.pred {{d}}, {{a}}, {ALL};"
         forms.append(lanes(text, "pred", "pred"))
         # A whole warp agrees seldom: let it.
-        text = f"setp.lt.u32 %more, %t, 64; or.pred %more, %more, {{a}}; vote.sync.{mode}.pred {{d}}, %more, {ALL};"
+        text = (
+            "setp.lt.u32 %more, %t, 64; or.pred %more, %more, {a};"
+            f" vote.sync.{mode}.pred {{d}}, %more, {ALL};"
+        )
         forms.append(lanes(text, "pred", "pred"))
     forms.append(lanes(f"vote.sync.ballot.b32 {{d}}, {{a}}, {ALL};", "b32", "pred"))
     for width in ("b32", "b64"):
@@ -33,9 +36,7 @@ def exchanges() -> list[Form]:
             forms.append(lanes(f"redux.sync.{op}.{type} {{d}}, {{a}}, {ALL};", "b32", "b32"))
     for op in ("and", "or", "xor"):
         forms.append(lanes(f"redux.sync.{op}.b32 {{d}}, {{a}}, {ALL};", "b32", "b32"))
-    forms.append(
-        lanes(f"elect.sync {{d}}|{{e}}, {ALL};", ("b32", "pred"), ())
-    )
+    forms.append(lanes(f"elect.sync {{d}}|{{e}}, {ALL};", ("b32", "pred"), ()))
     forms.append(lanes("activemask.b32 {d};", "b32", ()))
     return forms + _divided()
 
@@ -64,8 +65,9 @@ def _divided() -> list[Form]:
     return forms
 
 
-SPECIAL = ("laneid", "warpid", "nwarpid", "lanemask_eq", "lanemask_lt", "lanemask_le",
-           "lanemask_gt", "lanemask_ge", "tid.x", "ntid.x", "ctaid.x", "nctaid.x", "cluster_ctarank",
+SPECIAL = ("laneid", "nwarpid", "lanemask_eq", "lanemask_lt", "lanemask_le",
+           "lanemask_gt", "lanemask_ge", "tid.x", "ntid.x", "ctaid.x", "nctaid.x",
+           "cluster_ctarank",
            "cluster_nctarank", "clusterid.x", "nclusterid.x", "dynamic_smem_size")  # fmt: skip
 
 
@@ -88,7 +90,14 @@ def moves() -> list[Form]:
             f" isspacep.{space} %d0, %cell; isspacep.{space} %d1, %i64;"
         )
         forms.append(
-            Form(f"isspacep.{space}", text, ("pred",) * 2, ("b32",), ("bits",), declarations=OWN_SHARED)
+            Form(
+                f"isspacep.{space}",
+                text,
+                ("pred",) * 2,
+                ("b32",),
+                ("bits",),
+                declarations=OWN_SHARED,
+            )
         )
     for op, type in (("popc", "u32"), ("and", "pred"), ("or", "pred")):
         result = "b32" if type == "u32" else "pred"
@@ -155,10 +164,12 @@ def accesses() -> list[Form]:
         forms.append(Form(text, text, results, ("b64",), ("bits",)))
     for type, source in (("b8", "b32"), ("u8", "b16"), ("s16", "b32"), ("b32", "b64")):
         for space, prepare, address in (("global", "", "%cell"), ("shared", TO_SHARED, "%to")):
-            text = f"{prepare} st.{space}.{type} [{address}+4], %a1; ld.{space}.b64 %d0, [{address}];"
+            text = (
+                f"{prepare} st.{space}.{type} [{address}+4], %a1; ld.{space}.b64 %d0, [{address}];"
+            )
             forms.append(
-                Form(f"st.{space}.{type} of {source}", text, ("b64",), ("b64", source), ("bits",) * 2,
-                     declarations=OWN_SHARED if prepare else "")
+                Form(f"st.{space}.{type} of {source}", text, ("b64",), ("b64", source),
+                     ("bits",) * 2, declarations=OWN_SHARED if prepare else "")
             )  # fmt: skip
     text = "st.global.v4.u8 [%cell+4], {%a0, %a1, %a0, %a1}; ld.global.b64 %d0, [%cell];"
     forms.append(Form("st.global.v4.u8", text, ("b64",), ("b16",) * 2, ("bits",) * 2))
@@ -181,7 +192,9 @@ def atomics() -> list[Form]:
     forms = []
     for op, type in ATOMICS:
         bits = register(type) if type != "b128" else type
-        numbers = type if type[0] == "f" or type.startswith("bf") else "few" if op == "cas" else "bits"
+        numbers = (
+            type if type[0] == "f" or type.startswith("bf") else "few" if op == "cas" else "bits"
+        )
         count = 3 if op == "cas" else 2
         values = ", ".join(["%a1", "%a2"][: count - 1])
         for space, prepare, address in (("global", "", "%cell"), ("shared", TO_SHARED, "%to")):
@@ -193,7 +206,10 @@ def atomics() -> list[Form]:
             )  # fmt: skip
             if op in ("cas", "exch"):
                 continue
-            body = f"{prepare} red.{space}.{op}.{type} [{address}], %a1; ld.{space}.{bits} %d0, [{address}];"
+            body = (
+                f"{prepare} red.{space}.{op}.{type} [{address}], %a1;"
+                f" ld.{space}.{bits} %d0, [{address}];"
+            )
             forms.append(
                 Form(f"red.{space}.{op}.{type}", body, (bits,), (bits,) * 2, (numbers,) * 2,
                      declarations=OWN_SHARED if prepare else "")
@@ -235,11 +251,17 @@ def _vector_atomics() -> list[Form]:
 def _shared_sums() -> list[Form]:
     """All threads on one place, with operations whose order does not matter."""
     forms = []
-    for op, type in (("add", "u32"), ("min", "s32"), ("max", "u64"), ("or", "b64"), ("xor", "b32"),
-                     ("inc", "u32")):  # fmt: skip
+    sums = (("add", "u32"), ("min", "s32"), ("max", "u64"), ("or", "b64"), ("xor", "b32"))
+    for op, type in sums:
         bits = register(type)
-        clear = f"mov.u32 %to, own; mov.{bits} %d0, 0; setp.eq.u32 %more, %t, 0; @%more st.shared.{bits} [%to], %d0;"
-        body = f"{clear} bar.sync 0; red.shared.{op}.{type} [%to], %a0; bar.sync 0; ld.shared.{bits} %d0, [%to];"
+        clear = (
+            f"mov.u32 %to, own; mov.{bits} %d0, 0; setp.eq.u32 %more, %t, 0;"
+            f" @%more st.shared.{bits} [%to], %d0;"
+        )
+        body = (
+            f"{clear} bar.sync 0; red.shared.{op}.{type} [%to], %a0;"
+            f" bar.sync 0; ld.shared.{bits} %d0, [%to];"
+        )
         forms.append(
             Form(f"red.shared.{op}.{type} by all threads", body, (bits,), (bits,), ("bits",),
                  declarations=OWN_SHARED)

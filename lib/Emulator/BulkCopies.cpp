@@ -56,9 +56,7 @@ uint64_t reduceWord(Reduce op, Type type, uint64_t old, uint64_t value) {
   auto floating = [&](double x, double y) {
     if (op == Reduce::Add)
       return addToOdd(x, y);
-    if (x != x || y != y)
-      return x != x ? y : x;
-    return op == Reduce::Min ? std::min(x, y) : std::max(x, y);
+    return op == Reduce::Min ? lesserOf(x, y) : greaterOf(x, y);
   };
   switch (type) {
   case Type::F16:
@@ -76,7 +74,7 @@ uint64_t reduceWord(Reduce op, Type type, uint64_t old, uint64_t value) {
                   floating(asFloat(uint32_t(old)), asFloat(uint32_t(value))),
                   Rounding::NearestEven);
   case Type::F64:
-    return asBits(asDouble(old) + asDouble(value));
+    return asBits(addInMemory(asDouble(old), asDouble(value)));
   default:
     break;
   }
@@ -265,18 +263,9 @@ std::optional<uint64_t> rowAddress(const Box &box,
   return address;
 }
 
+/// What lies outside the tensor: the GPU's NaN is the same 16 bits for all.
 uint64_t fillOf(const TensorMap &map) {
-  if (!map.fillsNan)
-    return 0;
-  switch (map.element) {
-  case TensorElement::F16:
-  case TensorElement::BF16:
-    return 0x7fff;
-  case TensorElement::F64:
-    return 0x7ff8000000000000;
-  default:
-    return canonicalNan;
-  }
+  return map.fillsNan ? 0x7ff77ff77ff77ff7 : 0;
 }
 
 Type typeOf(TensorElement element) {
@@ -344,9 +333,8 @@ bool moveBox(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
         if (!loadUnit(warp, inst, lane, box, globalActor, sharedActor, address,
                       from, to, at))
           return false;
-      } else if (from < to &&
-                 !moveBytes(warp, inst, lane, place, at + from, global, address,
-                            to - from)) {
+      } else if (from < to && !moveBytes(warp, inst, lane, place, at + from,
+                                         global, address, to - from)) {
         return false;
       }
     }
@@ -382,6 +370,14 @@ bool readBox(Warp &warp, const Inst &inst, unsigned lane, unsigned first,
   }
   for (unsigned i = 0; i < map->rank; ++i)
     box.origin[i] = warp.row<int32_t>(inst.source(first + 1 + i))[lane];
+  if (box.origin[0] * box.elementBytes % unit) {
+    warp.failAt(Fault::Misaligned, inst, int(lane), address,
+                "the box begins " +
+                    std::to_string(box.origin[0] * box.elementBytes) +
+                    " bytes into its rows, no multiple of 16: a GPU stops "
+                    "with an illegal instruction");
+    return false;
+  }
   return true;
 }
 

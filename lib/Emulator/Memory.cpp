@@ -248,9 +248,9 @@ static uint8_t *accessGlobal(Warp &warp, const Inst &inst, unsigned lane,
     }
   }
   if (region->shadow)
-    region->shadow->note(warp, inst, lane,
-                         offset + region->begin % maxGranule, address, bytes,
-                         reinterpret_cast<uint8_t *>(address), access);
+    region->shadow->note(warp, inst, lane, offset + region->begin % maxGranule,
+                         address, bytes, reinterpret_cast<uint8_t *>(address),
+                         access);
   return reinterpret_cast<uint8_t *>(address);
 }
 

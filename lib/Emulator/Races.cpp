@@ -559,8 +559,8 @@ Event makeEvent(Warp &warp, const Inst &inst, unsigned lane, uint64_t address,
 
 /// Notes an access to the part of a cell that begins `cell` bytes into the
 /// memory; the access begins at `offset`. A cell is as wide as the kernel's
-/// narrowest access: only the ragged edges of a tensor's boxes cover a part, and
-/// are not told apart from their neighbours there.
+/// narrowest access: only the ragged edges of a tensor's boxes cover a part,
+/// and are not told apart from their neighbours there.
 void notePart(Event &event, ShadowCell &cell, uint64_t cellBegin,
               uint32_t granule, uint64_t offset, uint32_t bytes,
               uint8_t *memory, const Access &access) {

@@ -65,7 +65,7 @@ uint64_t ambientValue(const Grid &grid, const Block &block, const Warp &warp,
   case Kind::Warp:
     return warp.index;
   case Kind::Warps:
-    return grid.warpsPerBlock;
+    return grid.launch->machine.warpsPerMultiprocessor;
   case Kind::LaneMaskEq:
     return uint32_t(1) << lane;
   case Kind::LaneMaskLt:

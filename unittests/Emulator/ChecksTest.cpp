@@ -175,6 +175,45 @@ TEST(Checks, BlocksNeedFencesAroundTheAtomic) {
             std::string::npos);
 }
 
+/// All threads of a block write and fence; one tells of it.
+TEST(Checks, FencesBeforeABarrierCount) {
+  std::string body = R"(
+  mov.u32 %r1, %ctaid.x;
+  mad.lo.u32 %r2, %r1, 32, %r0;
+  mul.wide.u32 %rd4, %r2, 4;
+  add.s64 %rd3, %rd1, %rd4;
+  st.global.u32 [%rd3], %r2;
+  membar.gl;
+  bar.sync 0;
+  mov.u64 %rd5, counter;
+  mov.u64 %rd6, flag;
+  setp.ne.u32 %p1, %r0, 0;
+  @%p1 bra TOLD;
+  atom.global.add.u32 %r3, [%rd5], 1;
+  st.shared.u32 [%rd6], %r3;
+TOLD:
+  bar.sync 0;
+  ld.shared.u32 %r3, [%rd6];
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 ret;
+  membar.gl;
+  sub.u32 %r4, 63, %r2;
+  mul.wide.u32 %rd7, %r4, 4;
+  add.s64 %rd8, %rd1, %rd7;
+  ld.global.u32 %r5, [%rd8];
+  add.s64 %rd9, %rd3, 256;
+  st.global.u32 [%rd9], %r5;
+)";
+  const char *variables = ".global .u32 counter;\n.shared .u32 flag;";
+  Setting setting = threads(32);
+  setting.grid = {2, 1, 1};
+  setting.outWords = 128;
+  Ran good = runBody(body, setting, variables);
+  EXPECT_EQ(good.findings(), "");
+  Ran bad = runBody(without(body, "  membar.gl;\n"), setting, variables);
+  EXPECT_TRUE(bad.has(Fault::Race)) << bad.findings();
+}
+
 TEST(Checks, BlocksThatWriteTheSamePlaceRace) {
   Setting setting = threads(1);
   setting.grid = {2, 1, 1};

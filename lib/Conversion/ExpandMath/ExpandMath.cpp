@@ -7,8 +7,8 @@
 //
 // becomes a bit cast, shifts, a polynomial of fused multiply-adds and
 // selections for what is no positive number: the same on every target, so that
-// what is tested on the host is what the GPU computes. deplo/Support/Functions.def
-// is the list of functions.
+// what is tested on the host is what the GPU computes.
+// deplo/Support/Functions.def is the list of functions.
 //
 // Legality. The functions are within the documented error of the real ones:
 // docs/rationale/math.md. NaN, infinities and the signs of zeros come out as

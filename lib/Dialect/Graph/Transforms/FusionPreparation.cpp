@@ -171,7 +171,8 @@ LogicalResult Preparation::checkOperations() {
     if (op.hasTrait<IsPrimitive>() || isa<FusedOp>(op)) {
       if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
         return failure();
-      if (auto scan = dyn_cast<ScanOp>(op); scan && failed(checkScannedSize(scan)))
+      if (auto scan = dyn_cast<ScanOp>(op);
+          scan && failed(checkScannedSize(scan)))
         return failure();
       for (ValueRange values :
            {ValueRange(op.getOperands()), ValueRange(op.getResults())})

@@ -87,7 +87,8 @@ struct VerifySizesPass
   }
 
   WalkResult verify(Operation *op, const SymbolicSizes &sizes) {
-    if (auto scan = dyn_cast<ScanOp>(op); scan && sizes.isSymbolic(scan.getExtent()))
+    if (auto scan = dyn_cast<ScanOp>(op);
+        scan && sizes.isSymbolic(scan.getExtent()))
       return op->emitOpError()
              << "scans " << sizes.describe(scan.getExtent())
              << " elements, a number that is known when the program runs; "
