@@ -14,7 +14,8 @@ from .compilation import DEFAULT_TARGET, Compilation, Options, compile_ir, try_c
 from .errors import Error
 from .explain import count, counters_text, explain_text
 from .files import write_file
-from .source import Program, Source, load_source
+from .imports import ImportedSnippet
+from .source import SNIPPET_TITLE, Program, Source, load_source
 from .steps import dump, verbose_lines
 
 if TYPE_CHECKING:
@@ -55,12 +56,11 @@ def compile_source(
     output: Path | None,
 ) -> None:
     """`deplo compile` and `deplo explain`."""
-    source = load_source(code, file, inputs, seed)
-    program = import_source(source.program) if source.program else None
     if level == "torch":
-        _print_torch(source, program, output)
+        source = load_source(code, file, inputs, seed)
+        _print_torch(source, import_source(source.program) if source.program else None, output)
         return
-    text = program.text if program else source.ir or ""
+    title, text = _graph_text(code, file, inputs, seed)
     trace = verbosity > 0 or dump_dir is not None
     options = Options(
         device=device,
@@ -90,7 +90,23 @@ def compile_source(
     elif level is not None:
         click.echo(result.ir.rstrip("\n"))
     elif not (verbosity or explain or dump_dir):
-        click.echo(_summary(source, options, result))
+        click.echo(_summary(title, options, result))
+
+
+def _graph_text(
+    code: str | None, file: str | None, inputs: str | None, seed: int
+) -> tuple[str, str]:
+    """What the source is called, and its graph as text."""
+    snippet = ImportedSnippet(code, inputs, seed) if code is not None else None
+    if snippet is not None and (known := snippet.recall()) is not None:
+        return SNIPPET_TITLE, known
+    source = load_source(code, file, inputs, seed)
+    if source.program is None:
+        return source.title, source.ir or ""
+    text = import_source(source.program).text
+    if snippet is not None:
+        snippet.keep(text)
+    return source.title, text
 
 
 def _dump(result: Compilation, directory: Path) -> None:
@@ -114,12 +130,12 @@ def _print_torch(source: Source, program: "ImportedProgram | None", output: Path
         click.echo(program.fx_text.rstrip("\n"))
 
 
-def _summary(source: Source, options: Options, result: Compilation) -> str:
+def _summary(title: str, options: Options, result: Compilation) -> str:
     names = ", ".join(kernel["name"] for kernel in result.kernels)
     where = "the host" if options.device == "host" else options.target
     plural = "" if len(result.kernels) == 1 else "s"
     size = count(len(result.package or b""), "B")
     return (
-        f"compiled {source.title} for {where}: {len(result.kernels)} kernel{plural} ({names}), "
+        f"compiled {title} for {where}: {len(result.kernels)} kernel{plural} ({names}), "
         f"package {size}; --explain, --ir and -vv show more, -o FILE keeps it"
     )

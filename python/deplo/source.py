@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+SNIPPET_TITLE = "the snippet"
+
 _TENSOR = re.compile(r"\s*([a-z0-9]+)\s*\[([\d\s,]*)\]\s*(?:,|$)")
 
 
@@ -61,7 +63,7 @@ def load_source(code: str | None, path: str | None, inputs: str | None, seed: in
         program = Program(snippet.function, snippet.inputs, snippet.names, snippet.modules)
         if inputs is not None:
             program.inputs = parse_inputs(inputs)
-        return Source("the snippet", program)
+        return Source(SNIPPET_TITLE, program)
     assert path is not None
     return _python_object(path, inputs)
 
