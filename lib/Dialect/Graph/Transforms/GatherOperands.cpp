@@ -139,7 +139,8 @@ static void gatherOperands(RewriterBase &rewriter, GatherOp gather, MapOp map) {
   auto result =
       MapOp::create(rewriter, map.getLoc(), gather.getType(), operands, body);
   rewriter.replaceOp(gather, result);
-  rewriter.eraseOp(map);
+  if (map->use_empty())
+    rewriter.eraseOp(map);
 }
 
 static MapOp findGatheredMap(GatherOp gather) {
@@ -148,15 +149,17 @@ static MapOp findGatheredMap(GatherOp gather) {
     if (!map || map.getInputs().empty() ||
         !map.getBody()->getOps<IndexOp>().empty())
       continue;
-    // Read by nothing else: otherwise it is stored anyway.
-    if (llvm::any_of(map->getUsers(),
-                     [&](Operation *user) { return user != gather; }))
+    if (!gather.getType().hasStaticShape() || !map.getType().hasStaticShape())
       continue;
-    // Not computed much more often than before.
-    constexpr int64_t maxRepetition = 2;
-    if (gather.getType().hasStaticShape() && map.getType().hasStaticShape() &&
-        gather.getType().getNumElements() <=
-            maxRepetition * map.getType().getNumElements())
+    // Not computed much more often than before; if others read it as well, so
+    // that it is computed anyway, then for few elements.
+    constexpr int64_t maxRepetition = 2, fewOf = 8;
+    int64_t gathered = gather.getType().getNumElements();
+    int64_t computed = map.getType().getNumElements();
+    bool isAlone = llvm::all_of(
+        map->getUsers(), [&](Operation *user) { return user == gather; });
+    if (isAlone ? gathered <= maxRepetition * computed
+                : gathered <= computed / fewOf)
       return map;
   }
   return {};

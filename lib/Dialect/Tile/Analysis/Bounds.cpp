@@ -82,9 +82,19 @@ std::optional<int64_t> AffineIndex::getMax() const {
   return std::max(scale * range->first, scale * range->second) + offset;
 }
 
+std::optional<int64_t> AffineIndex::getMin() const {
+  if (!base)
+    return offset;
+  std::optional<std::pair<int64_t, int64_t>> range = getRange(base);
+  if (!range)
+    return std::nullopt;
+  return std::min(scale * range->first, scale * range->second) + offset;
+}
+
 bool isWithinBound(Value corner, int64_t step, int64_t size, int64_t bound) {
-  std::optional<int64_t> last = AffineIndex::get(corner).getMax();
-  return last && *last + (size - 1) * step < bound;
+  AffineIndex index = AffineIndex::get(corner);
+  std::optional<int64_t> first = index.getMin(), last = index.getMax();
+  return first && last && *first >= 0 && *last + (size - 1) * step < bound;
 }
 
 } // namespace deplo::tile

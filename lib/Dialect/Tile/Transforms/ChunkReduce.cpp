@@ -16,7 +16,9 @@
 // Where a dimension ends (a reduction over it, or a store that spans it) the
 // operations that lead there are cloned into the loop; what several ends need
 // is computed again for each, except that ends which don't depend on one
-// another share a loop.
+// another share a loop. A maximum m of x and the sum of exp(x - m), which does
+// depend on it, share one as well: the sum is kept relative to the maximum so
+// far (OnlineSum.cpp).
 //
 // Legality. The cloned operations are pure or load what no one stores to (C2 of
 // loop.kernel), and work on each element of the dimension by itself, so a chunk
@@ -24,6 +26,7 @@
 // associative and commutative by declaration, so a reduction may first combine
 // equal positions of the chunks, in the order of the loop: that order is fixed.
 
+#include "OnlineSum.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
@@ -80,6 +83,9 @@ private:
   /// Ends by how many other ends come before them on the longest way.
   llvm::MapVector<int64_t, SmallVector<Operation *>> getLevels();
   void buildLoop(ArrayRef<Operation *> ends);
+  void buildOnlineLoop(OnlineSum online);
+  scf::ForOp createLoop(Location loc, ValueRange inits);
+  Value getIdentityTile(Monoid kind, Value input, int64_t axis);
   SmallVector<Operation *> getSlice(ArrayRef<Operation *> ends);
   void cloneIntoLoop(Operation *op, Value start, IRMapping &mapping);
   Value getChunkOf(OpOperand &operand, IRMapping &mapping);
@@ -198,29 +204,66 @@ void Chunker::cloneIntoLoop(Operation *op, Value start, IRMapping &mapping) {
         withShape(before.getType(), getChunkShape(before, *getDim(before))));
 }
 
-void Chunker::buildLoop(ArrayRef<Operation *> ends) {
-  Location loc = ends.front()->getLoc();
-  builder.setInsertionPoint(ends.front());
+/// What a running tile of `input` starts as.
+Value Chunker::getIdentityTile(Monoid kind, Value input, int64_t axis) {
+  RankedTensorType type = withShape(input.getType(), getChunkShape(input, axis));
+  return arith::ConstantOp::create(
+      builder, input.getLoc(),
+      DenseElementsAttr::get(type, getIdentity(kind, type.getElementType())));
+}
+
+scf::ForOp Chunker::createLoop(Location loc, ValueRange inits) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
+  int64_t last = llvm::alignTo(dims.getExtent(number), chunk);
+  return scf::ForOp::create(builder, loc, constant(0), constant(last),
+                            constant(chunk), inits);
+}
+
+/// Both reductions in one loop.
+void Chunker::buildOnlineLoop(OnlineSum online) {
+  ReduceOp maximum = online.maximum, sum = online.sum;
+  builder.setInsertionPoint(maximum);
+  Value x = maximum.getInputs().front();
+  Value inits[] = {
+      getIdentityTile(Monoid::Max, x, maximum.getAxis()),
+      getIdentityTile(Monoid::Add, sum.getInputs().front(), sum.getAxis())};
+  auto loop = createLoop(sum->getLoc(), inits);
+  Operation *afterLoop = loop->getNextNode();
+  builder.setInsertionPointToStart(loop.getBody());
+  IRMapping mapping;
+  Operation *end = maximum;
+  for (Operation *op : getSlice(end))
+    if (op != end)
+      cloneIntoLoop(op, loop.getInductionVar(), mapping);
+  OnlineSum::State next = online.accumulate(
+      builder, {loop.getRegionIterArg(0), loop.getRegionIterArg(1)},
+      getChunkOf(end->getOpOperand(0), mapping));
+  scf::YieldOp::create(builder, sum->getLoc(),
+                       ValueRange{next.maximum, next.sum});
+
+  builder.setInsertionPoint(afterLoop);
+  OnlineSum::State total =
+      online.finish(builder, {loop.getResult(0), loop.getResult(1)});
+  maximum.getResults().front().replaceAllUsesWith(total.maximum);
+  sum.getResults().front().replaceAllUsesWith(total.sum);
+  sum.erase();
+  maximum.erase();
+}
+
+void Chunker::buildLoop(ArrayRef<Operation *> ends) {
+  Location loc = ends.front()->getLoc();
+  builder.setInsertionPoint(ends.front());
   // The running tiles start as identities.
   SmallVector<Value> inits;
   for (Operation *end : ends)
     if (auto reduce = dyn_cast<ReduceOp>(end))
       for (auto [kind, input] :
-           llvm::zip_equal(reduce.getMonoids(), reduce.getInputs())) {
-        RankedTensorType type =
-            withShape(input.getType(), getChunkShape(input, reduce.getAxis()));
-        inits.push_back(arith::ConstantOp::create(
-            builder, loc,
-            DenseElementsAttr::get(type,
-                                   getIdentity(kind, type.getElementType()))));
-      }
+           llvm::zip_equal(reduce.getMonoids(), reduce.getInputs()))
+        inits.push_back(getIdentityTile(kind, input, reduce.getAxis()));
 
-  int64_t last = llvm::alignTo(dims.getExtent(number), chunk);
-  auto loop = scf::ForOp::create(builder, loc, constant(0), constant(last),
-                                 constant(chunk), inits);
+  auto loop = createLoop(loc, inits);
   Operation *afterLoop = loop->getNextNode();
   builder.setInsertionPointToStart(loop.getBody());
   IRMapping mapping;
@@ -262,6 +305,15 @@ static void eraseDeadOperations(Block &block) {
 }
 
 llvm::MapVector<Value, int64_t> Chunker::run() {
+  SmallVector<ReduceOp> reductions;
+  for (ReduceOp reduce : block->getOps<ReduceOp>())
+    if (isEnd(reduce))
+      reductions.push_back(reduce);
+  // A maximum that the sum of one pair has been found with is gone for others.
+  for (ReduceOp reduce : reductions)
+    if (std::optional<OnlineSum> online = OnlineSum::get(reduce))
+      buildOnlineLoop(*online);
+  eraseDeadOperations(*block);
   auto levels = getLevels();
   for (auto &[level, ends] : levels)
     buildLoop(ends);
