@@ -280,6 +280,14 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   if (facts.dependentReductions && sharing.rowWarps > 1 &&
       sharing.rowsPerThread > 1)
     candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
+  // So do several values of one row.
+  if (facts.reducedValues > 1 && sharing.rowWarps > 1)
+    candidate.registersPerThread =
+        std::max(candidate.registersPerThread,
+                 baseRegisters + 2 * int64_t(facts.accesses.size()) +
+                     tiles * candidate.elementsPerThread * elementRegisters +
+                     facts.reducedValues * sharing.rowsPerThread *
+                         sharing.rowWarps);
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
   candidate.unroll = pins.unroll ? *pins.unroll
                      : candidate.chunk

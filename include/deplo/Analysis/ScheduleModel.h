@@ -49,6 +49,8 @@ struct ScheduleFacts {
   int64_t liveTiles = 1;
   /// Reductions that wait for one another.
   int64_t dependentReductions = 0;
+  /// The most results of one reduction.
+  int64_t reducedValues = 1;
   /// Loops over inner dimensions that wait for one another.
   int64_t passes = 1;
   /// How many of those loops over chunks do without (chunk_reduce: a maximum

@@ -396,6 +396,10 @@ ScheduleFacts FactFinder::run() {
   });
   facts.passes =
       std::max<int64_t>(facts.dependentReductions + (hasSweep ? 1 : 0), 1);
+  kernel.walk([&](loop::ReduceOp reduce) {
+    facts.reducedValues =
+        std::max<int64_t>(facts.reducedValues, reduce.getNumResults());
+  });
   facts.joinedPasses = countJoinedPasses();
   facts.instructions = countInstructions();
   countLiveTiles();
