@@ -98,5 +98,5 @@ def _verdict(row: Row, mine: Deplo, inputs: Sequence[torch.Tensor], want: torch.
 
 
 def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    integers = {4: torch.int32, 2: torch.int16}[a.element_size()]
+    integers = {8: torch.int64, 4: torch.int32, 2: torch.int16}[a.element_size()]
     return torch.equal(a.view(integers), b.view(integers))

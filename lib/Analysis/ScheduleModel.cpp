@@ -98,6 +98,10 @@ private:
   int64_t getRow(const ScheduleChoice &candidate) const {
     return candidate.chunk ? candidate.chunk : getPaddedRow();
   }
+  /// Sweeps over a row, each of which loads it.
+  int64_t getPasses(const ScheduleChoice &candidate) const {
+    return candidate.chunk ? facts.passes - facts.joinedPasses : facts.passes;
+  }
   static int64_t getRows(const ScheduleChoice &candidate) {
     int64_t rows = 1;
     for (int64_t size : candidate.block)
@@ -146,11 +150,11 @@ private:
 
 /// Bytes that the access touches, each element once.
 int64_t Model::getBytes(const ScheduleAccess &access) const {
-  int64_t bytes = access.elementBytes;
+  int64_t elements = 1;
   for (auto [stride, extent] : llvm::zip(access.strides, extents))
     if (stride != 0)
-      bytes *= extent;
-  return bytes;
+      elements *= extent;
+  return std::min(elements, access.elements) * access.elementBytes;
 }
 
 size_t Model::findContiguousDim() const {
@@ -262,7 +266,8 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   // So do scans, and the next chunk while this one is scanned.
   tiles += facts.scans;
   if (candidate.chunk)
-    tiles += 1 + (facts.passes > 2 ? 1 : 0) + (vector == 1 ? 1 : 0);
+    tiles += 1 + facts.joinedPasses + (getPasses(candidate) > 2 ? 1 : 0) +
+             (vector == 1 ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters;
@@ -278,6 +283,14 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   if (facts.dependentReductions + facts.scans && sharing.rowWarps > 1 &&
       sharing.rowsPerThread > 1)
     candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
+  // So do several values of one row.
+  if (facts.reducedValues > 1 && sharing.rowWarps > 1)
+    candidate.registersPerThread =
+        std::max(candidate.registersPerThread,
+                 baseRegisters + 2 * int64_t(facts.accesses.size()) +
+                     tiles * candidate.elementsPerThread * elementRegisters +
+                     facts.reducedValues * sharing.rowsPerThread *
+                         sharing.rowWarps);
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
   // What each run of a scan folds to, and what is before it, as it is found.
   candidate.registersPerThread += facts.scans * registersPerRun * accesses;
@@ -391,14 +404,14 @@ int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
 /// Whether rows in chunks are kept in shared memory for later passes over them,
 /// as stage_inputs does where they fit.
 bool Model::isStaged(const ScheduleChoice &candidate) const {
-  return pins.stages.value_or(true) && candidate.chunk && facts.passes > 1 &&
+  return pins.stages.value_or(true) && candidate.chunk && getPasses(candidate) > 1 &&
          getRowBytes() * getRows(candidate) <= target.sharedPerBlock;
 }
 
 /// Whether a part of rows in chunks is kept in shared memory, all of it, as
 /// split_sweeps does where they don't fit.
 bool Model::keepsPart(const ScheduleChoice &candidate) const {
-  return pins.stages.value_or(true) && candidate.chunk && facts.passes > 1 &&
+  return pins.stages.value_or(true) && candidate.chunk && getPasses(candidate) > 1 &&
          getRowBytes() * getRows(candidate) > target.sharedPerBlock;
 }
 
@@ -432,7 +445,7 @@ double Model::getLoadBytes(const ScheduleChoice &candidate) const {
 double Model::getTraffic(const ScheduleChoice &candidate,
                          double resident) const {
   double again = 0;
-  if (candidate.chunk && facts.passes > 1 && !isStaged(candidate)) {
+  if (candidate.chunk && getPasses(candidate) > 1 && !isStaged(candidate)) {
     // split_sweeps keeps what it can on chip, and finds in L2 what was read
     // last.
     double rows = getRows(candidate);
@@ -440,14 +453,16 @@ double Model::getTraffic(const ScheduleChoice &candidate,
     double rest = std::max(getRowBytes() * rows - kept, 0.0);
     double inL2 =
         keptInL2 * target.l2Bytes / (target.multiprocessors * resident * rest);
-    again = (facts.passes - 1) * std::max(1 - inL2, 0.0) * rest /
+    again = (getPasses(candidate) - 1) * std::max(1 - inL2, 0.0) * rest /
             (getRowBytes() * rows);
   }
   double traffic = 0;
   for (const ScheduleAccess &access : facts.accesses) {
     double run = access.elementBytes;
+    // What small strides leave out others read as a rule, as in windows.
     for (size_t dim = 0; dim < extents.size(); ++dim)
-      if (access.strides[dim] == 1)
+      if (access.strides[dim] > 0 &&
+          access.strides[dim] * access.elementBytes < sectorBytes)
         run *=
             std::min<double>(extents[dim], dim < numAxes ? candidate.block[dim]
                                                          : getRow(candidate));
@@ -516,7 +531,7 @@ void Model::estimate(ScheduleChoice &candidate) const {
   if (candidate.chunk && !isStaged(candidate)) {
     ratio = resident * candidate.unroll * getLoadBytes(candidate) /
             (share * (facts.scans ? std::max(access, scan) : access));
-    latency += (facts.passes - 1) * access;
+    latency += (getPasses(candidate) - 1) * access;
     multiprocessor = busiest * transfer / std::min(ratio, bandwidthBurst);
   } else {
     ratio = resident * transfer / (transfer / bandwidthBurst + latency);

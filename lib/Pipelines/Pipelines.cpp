@@ -60,6 +60,7 @@ void buildLoopPipeline(OpPassManager &manager,
   OpPassManager &kernel = manager.nest<loop::KernelOp>();
   kernel.addPass(loop::createFuseReductionsPass());
   kernel.addPass(loop::createFuseLoopsPass());
+  kernel.addPass(loop::createUnrollWindowsPass());
   addCleanup(kernel);
   tile::SplitReducePassOptions split;
   split.alignment = options.alignment;
@@ -172,6 +173,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-merge-equal-kernels", "l:merge_equal_kernels"},
       {"deplo-fuse-reductions", "l:fuse_reductions"},
       {"deplo-fuse-loops", "l:fuse_loops"},
+      {"deplo-unroll-windows", "l:unroll_windows"},
       {"deplo-attach-target", "g:attach_target"},
       {"deplo-split-reduce", "l:split_reduce"},
       {"deplo-select-schedule", "t:select_schedule"},

@@ -10,6 +10,7 @@
 
 #include "deplo/Target/TargetDescription.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct ScheduleAccess {
   /// Elements of memory between neighbours along each dimension, the parallel
   /// axes first, then the inner dimensions; 0 where the access stays put.
   std::vector<int64_t> strides;
+  /// The most elements that it can touch: those of the memref.
+  int64_t elements = std::numeric_limits<int64_t>::max();
   /// The largest power of two, in elements, that divides every address of the
   /// access apart from its unit-stride dimension: base pointer, offset and the
   /// other strides.
@@ -52,8 +55,13 @@ struct ScheduleFacts {
   /// Scans along an inner dimension: in each chunk threads wait for one
   /// another.
   int64_t scans = 0;
+  /// The most results of one reduction.
+  int64_t reducedValues = 1;
   /// Loops over inner dimensions that wait for one another.
   int64_t passes = 1;
+  /// How many of those loops over chunks do without (chunk_reduce: a maximum
+  /// and a sum relative to it are found in one).
+  int64_t joinedPasses = 0;
   /// Instructions for each element.
   int64_t instructions = 1;
 };

@@ -18,9 +18,10 @@ namespace deplo {
 
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                              FlatSymbolRefAttr sharedMemory,
-                             IntegerType indexType)
+                             IntegerType indexType, int64_t alignment)
     : kernel(kernel), function(function), sharedMemory(sharedMemory),
-      indexType(indexType), builder(kernel.getLoc(), kernel.getContext()),
+      indexType(indexType), alignment(alignment),
+      builder(kernel.getLoc(), kernel.getContext()),
       sizes(SymbolicSizes::get(kernel)) {}
 
 LogicalResult KernelEmitter::run() {

@@ -31,11 +31,12 @@ class KernelEmitter {
 public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
   /// the pointers of the kernel's memrefs and the module's symbolic sizes.
-  /// Index arithmetic is in `indexType`. `sharedMemory` is the symbol of the
+  /// Index arithmetic is in `indexType`. Pointers are aligned to `alignment`
+  /// bytes. `sharedMemory` is the symbol of the
   /// dynamic shared memory.
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
                 mlir::FlatSymbolRefAttr sharedMemory,
-                mlir::IntegerType indexType);
+                mlir::IntegerType indexType, int64_t alignment);
 
   mlir::LogicalResult run();
 
@@ -129,11 +130,28 @@ private:
   mlir::Value getInBounds(mlir::ValueRange corner, mlir::ValueRange coordinates,
                           llvm::ArrayRef<int64_t> steps,
                           std::optional<llvm::ArrayRef<int64_t>> bounds);
-  /// The pointer to the element of a box of global memory at `coordinates`.
-  mlir::Value getGlobalPointer(mlir::Value memref, mlir::ValueRange indices,
-                               llvm::ArrayRef<int64_t> spannedDims,
-                               llvm::ArrayRef<int64_t> steps,
-                               mlir::ValueRange coordinates);
+  /// `value` as a sum of something (null for 0) and a constant.
+  static std::pair<mlir::Value, int64_t> splitConstant(mlir::Value value);
+  /// An element of global memory, `variable + constant` elements from where the
+  /// memref's buffer starts. Accesses that differ in the constant share the
+  /// rest, so that LLVM sees how far apart they are.
+  struct Address {
+    mlir::Value memref, variable;
+    int64_t constant = 0;
+  };
+  /// The element of a box of global memory at `coordinates`.
+  Address getAddress(mlir::Value memref, mlir::ValueRange indices,
+                     llvm::ArrayRef<int64_t> spannedDims,
+                     llvm::ArrayRef<int64_t> steps,
+                     mlir::ValueRange coordinates);
+  mlir::Value getPointer(const Address &address);
+  /// The variable part for masked accesses.
+  static int64_t getFirst(const Address &address);
+  int64_t getVariableDivisor(tile::LoadOp op);
+  /// The pointer where `inBounds` (null for always), else one to `width`
+  /// elements of the memref.
+  mlir::Value getPointer(const Address &address, mlir::Value inBounds,
+                         int64_t width);
   mlir::Value getSharedPointer(mlir::Value buffer, tile::BufferType type,
                                mlir::ValueRange coordinates);
 
@@ -158,6 +176,7 @@ private:
   mlir::LLVM::LLVMFuncOp function;
   mlir::FlatSymbolRefAttr sharedMemory;
   mlir::IntegerType indexType;
+  int64_t alignment;
   mlir::ImplicitLocOpBuilder builder;
   SymbolicSizes sizes;
   llvm::DenseMap<int64_t, mlir::Value> numbers; // that the launch gives

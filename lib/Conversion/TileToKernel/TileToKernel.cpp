@@ -145,7 +145,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     KernelEmitter emitter(
         kernel, function,
         FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),
-        chooseIndexType(kernel));
+        chooseIndexType(kernel), alignment);
     if (failed(emitter.run()))
       return failure();
     if (emitter.getSharedBytes() > target.getSharedPerBlock())

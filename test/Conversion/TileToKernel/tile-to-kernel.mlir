@@ -80,12 +80,13 @@ module attributes {tile.target = #target} {
 #target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
 #pointwise = #tile.layout<[32], register = [], lane = [[1], [2], [4], [8], [16]], warp = []>
 
-// Masked loads read the first element instead and are zero; masked stores are
-// not done.
+// Masked loads read at the beginning instead and are zero; masked stores are not
+// done.
 // CHECK-LABEL: llvm.func @masked(
 //  CHECK-SAME:   %[[X:[a-z0-9]+]]: !llvm.ptr<1>
 //       CHECK:   %[[IN:.+]] = arith.cmpi slt, %{{.+}}, %c50_i32
-//       CHECK:   %[[P:.+]] = arith.select %[[IN]], %{{.+}}, %[[X]]
+//       CHECK:   %[[O:.+]] = arith.select %[[IN]], %{{.+}}, %c0_i32
+//       CHECK:   %[[P:.+]] = llvm.getelementptr %[[X]][%[[O]]]
 //       CHECK:   %[[A:.+]] = llvm.load %[[P]]
 //       CHECK:   arith.select %[[IN]], %[[A]], %{{.+}} : vector<1xf32>
 //       CHECK:   scf.if %[[IN]]
@@ -105,7 +106,7 @@ module attributes {tile.target = #target} {
 // More than 2^31 elements: index arithmetic in 64 bits.
 // CHECK-LABEL: llvm.func @large
 //       CHECK:   arith.muli %{{.+}}, %{{.+}} overflow<nsw> : i64
-//       CHECK:   llvm.getelementptr inbounds %{{.+}}[%{{.+}}] : (!llvm.ptr<1>, i64)
+//       CHECK:   llvm.getelementptr %{{.+}}[%{{.+}}] : (!llvm.ptr<1>, i64)
 module attributes {tile.target = #target} {
   tile.kernel @large(%x: memref<4294967296xi8>, %y: memref<4294967296xi8>) axes(%i = 4294967296 step 32 grid) warps(1) {
     %a = tile.load %x[%i] : memref<4294967296xi8> -> tensor<32xi8, #pointwise>

@@ -92,6 +92,9 @@ static void boundAccess(OpT access, ArrayRef<unsigned> numbers,
     Value corner = box.indices[box.dims[tileDim]];
     int64_t first = AffineIndex::get(corner).offset;
     bounds.push_back(first + (extent - 1) * step + 1);
+    // Some are there if elements of the extent are outside of the memref.
+    if (!box.bounds.empty())
+      bounds.back() = std::min(bounds.back(), box.bounds[tileDim]);
     isNeeded |= !isWithinBound(corner, step, size, bounds.back());
   }
   if (isNeeded)

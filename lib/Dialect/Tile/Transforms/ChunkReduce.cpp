@@ -16,7 +16,9 @@
 // Where a dimension ends (a reduction over it, or a store that spans it) the
 // operations that lead there are cloned into the loop; what several ends need
 // is computed again for each, except that ends which don't depend on one
-// another share a loop.
+// another share a loop. A maximum m of x and the sum of exp(x - m), which does
+// depend on it, share one as well: the sum is kept relative to the maximum so
+// far (OnlineSum.cpp).
 //
 // A scan along the dimension goes on where it ended in the chunk before: the
 // loop carries what all elements so far fold to.
@@ -28,6 +30,7 @@
 // associative and commutative by declaration, so a reduction may first combine
 // equal positions of the chunks, in the order of the loop: that order is fixed.
 
+#include "OnlineSum.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
@@ -88,6 +91,9 @@ private:
   /// Ends by how many other ends come before them on the longest way.
   llvm::MapVector<int64_t, SmallVector<Operation *>> getLevels();
   void buildLoop(ArrayRef<Operation *> ends);
+  void buildOnlineLoop(OnlineSum online);
+  scf::ForOp createLoop(Location loc, ValueRange inits);
+  Value getIdentityTile(Monoid kind, Value input, int64_t axis);
   SmallVector<Operation *> getSlice(ArrayRef<Operation *> ends);
   void cloneIntoLoop(Operation *op, Value start, IRMapping &mapping);
   Value getChunkOf(OpOperand &operand, IRMapping &mapping);
@@ -217,12 +223,60 @@ Value Chunker::buildIdentity(Location loc, Monoid kind, RankedTensorType type) {
       DenseElementsAttr::get(type, getIdentity(kind, type.getElementType())));
 }
 
-void Chunker::buildLoop(ArrayRef<Operation *> ends) {
-  Location loc = ends.front()->getLoc();
-  builder.setInsertionPoint(ends.front());
+/// What a running tile of `input` starts as.
+Value Chunker::getIdentityTile(Monoid kind, Value input, int64_t axis) {
+  return buildIdentity(input.getLoc(), kind,
+                       withShape(input.getType(), getChunkShape(input, axis)));
+}
+
+/// As many chunks as the extent needs, which may be known when the program
+/// runs.
+scf::ForOp Chunker::createLoop(Location loc, ValueRange inits) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
+  int64_t extent = dims.getExtent(number);
+  Value last = isSymbolic ? loop::SizeOp::create(builder, loc,
+                                                 builder.getIndexType(), extent)
+                          : constant(llvm::alignTo(extent, chunk));
+  return scf::ForOp::create(builder, loc, constant(0), last, constant(chunk),
+                            inits);
+}
+
+/// Both reductions in one loop.
+void Chunker::buildOnlineLoop(OnlineSum online) {
+  ReduceOp maximum = online.maximum, sum = online.sum;
+  builder.setInsertionPoint(maximum);
+  Value x = maximum.getInputs().front();
+  Value inits[] = {
+      getIdentityTile(Monoid::Max, x, maximum.getAxis()),
+      getIdentityTile(Monoid::Add, sum.getInputs().front(), sum.getAxis())};
+  auto loop = createLoop(sum->getLoc(), inits);
+  Operation *afterLoop = loop->getNextNode();
+  builder.setInsertionPointToStart(loop.getBody());
+  IRMapping mapping;
+  Operation *end = maximum;
+  for (Operation *op : getSlice(end))
+    if (op != end)
+      cloneIntoLoop(op, loop.getInductionVar(), mapping);
+  OnlineSum::State next = online.accumulate(
+      builder, {loop.getRegionIterArg(0), loop.getRegionIterArg(1)},
+      getChunkOf(end->getOpOperand(0), mapping));
+  scf::YieldOp::create(builder, sum->getLoc(),
+                       ValueRange{next.maximum, next.sum});
+
+  builder.setInsertionPoint(afterLoop);
+  OnlineSum::State total =
+      online.finish(builder, {loop.getResult(0), loop.getResult(1)});
+  maximum.getResults().front().replaceAllUsesWith(total.maximum);
+  sum.getResults().front().replaceAllUsesWith(total.sum);
+  sum.erase();
+  maximum.erase();
+}
+
+void Chunker::buildLoop(ArrayRef<Operation *> ends) {
+  Location loc = ends.front()->getLoc();
+  builder.setInsertionPoint(ends.front());
   // The running tiles and the carries start as identities.
   SmallVector<Operation *> slice = getSlice(ends);
   SmallVector<Value> inits;
@@ -232,22 +286,13 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
     if (reduce && isEnd(op))
       for (auto [kind, input] :
            llvm::zip_equal(reduce.getMonoids(), reduce.getInputs()))
-        inits.push_back(
-            buildIdentity(loc, kind,
-                          withShape(input.getType(),
-                                    getChunkShape(input, reduce.getAxis()))));
+        inits.push_back(getIdentityTile(kind, input, reduce.getAxis()));
     else if (scan && isAlong(scan))
       inits.push_back(
           buildIdentity(loc, scan.getKind(), scan.getTotal().getType()));
   }
 
-  // As many chunks as the size needs that the launch gives.
-  int64_t extent = dims.getExtent(number);
-  Value last = isSymbolic ? loop::SizeOp::create(builder, loc,
-                                                 builder.getIndexType(), extent)
-                          : constant(llvm::alignTo(extent, chunk));
-  auto loop = scf::ForOp::create(builder, loc, constant(0), last,
-                                 constant(chunk), inits);
+  auto loop = createLoop(loc, inits);
   Operation *afterLoop = loop->getNextNode();
   builder.setInsertionPointToStart(loop.getBody());
   IRMapping mapping;
@@ -303,6 +348,15 @@ static void eraseDeadOperations(Block &block) {
 }
 
 llvm::MapVector<Value, int64_t> Chunker::run() {
+  SmallVector<ReduceOp> reductions;
+  for (ReduceOp reduce : block->getOps<ReduceOp>())
+    if (isEnd(reduce))
+      reductions.push_back(reduce);
+  // A maximum that the sum of one pair has been found with is gone for others.
+  for (ReduceOp reduce : reductions)
+    if (std::optional<OnlineSum> online = OnlineSum::get(reduce))
+      buildOnlineLoop(*online);
+  eraseDeadOperations(*block);
   auto levels = getLevels();
   for (auto &[level, ends] : levels)
     buildLoop(ends);

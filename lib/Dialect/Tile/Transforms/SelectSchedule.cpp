@@ -26,6 +26,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -57,9 +58,12 @@ public:
 private:
   void findInnerDims(Block &block, SmallVectorImpl<Operation *> &around);
   template <typename AccessOp> void addAccess(AccessOp access, bool isStore);
+  void findDims(Value index, llvm::SmallBitVector &dims);
+  void mergeWindows();
   void countLiveTiles();
   int64_t countLiveValues();
   int64_t countReductions(Block &block);
+  int64_t countJoinedPasses();
   int64_t countInstructions();
 
   loop::KernelOp kernel;
@@ -140,6 +144,16 @@ static int64_t getElement(AffineMap map, ArrayRef<int64_t> operands,
   return element;
 }
 
+/// The dimensions that an index computed from loaded values varies over.
+void FactFinder::findDims(Value index, llvm::SmallBitVector &dims) {
+  if (auto dim = dimOf.find(index); dim != dimOf.end())
+    dims.set(dim->second);
+  else if (Operation *op = index.getDefiningOp(); op && !op->getNumRegions())
+    for (Value operand : op->getOperands())
+      if (!isa<MemRefType>(operand.getType()))
+        findDims(operand, dims);
+}
+
 template <typename AccessOp>
 void FactFinder::addAccess(AccessOp access, bool isStore) {
   MemRefType type = access.getMemRefType();
@@ -155,6 +169,7 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
 
   ScheduleAccess fact;
   fact.isStore = isStore;
+  fact.elements = type.getNumElements();
   fact.elementBytes =
       llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
   fact.strides.assign(facts.axes.size() + facts.inner.size(), 0);
@@ -167,13 +182,19 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
   }
   int64_t start = getElement(access.getMap(), origin, memrefStrides);
   for (auto [position, index] : llvm::enumerate(access.getIndices())) {
-    auto dim = dimOf.find(index);
-    if (dim == dimOf.end())
-      continue;
     SmallVector<int64_t> next(origin);
     next[position] = 1;
-    fact.strides[dim->second] +=
-        getElement(access.getMap(), next, memrefStrides) - start;
+    int64_t stride = getElement(access.getMap(), next, memrefStrides) - start;
+    if (auto dim = dimOf.find(index); dim != dimOf.end()) {
+      fact.strides[dim->second] += stride;
+      continue;
+    }
+    // Loaded indices lead anywhere: neighbours are a step of the index apart.
+    llvm::SmallBitVector dims(fact.strides.size());
+    findDims(index, dims);
+    for (unsigned dim : dims.set_bits())
+      if (fact.strides[dim] == 0)
+        fact.strides[dim] = std::max<int64_t>(stride, 2);
   }
 
   int64_t bits = std::max<int64_t>(alignment / fact.elementBytes, 1);
@@ -194,6 +215,32 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
     facts.accesses.push_back(fact);
   }
   known->loops.insert(access->getParentOp());
+}
+
+/// Loads that reach more elements than the memref has, as those of overlapping
+/// windows do, count as often as it takes to read it once.
+void FactFinder::mergeWindows() {
+  SmallVector<Key> keptKeys;
+  std::vector<ScheduleAccess> kept;
+  for (auto [number, key] : llvm::enumerate(keys)) {
+    const ScheduleAccess &access = facts.accesses[number];
+    int64_t reached = 1, before = 0;
+    for (auto [stride, extent] :
+         llvm::zip(access.strides, facts.axes)) // the axes come first
+      reached *= stride == 0 ? 1 : std::max<int64_t>(extent, 1);
+    for (const auto &[other, otherAccess] : llvm::zip_equal(keptKeys, kept))
+      before += other.memref == key.memref &&
+                otherAccess.strides == access.strides;
+    int64_t size = cast<MemRefType>(key.memref.getType()).getNumElements();
+    bool isBeyond = facts.inner.empty() && !access.isStore && before > 0 &&
+                    before * reached >= size;
+    if (isBeyond)
+      continue;
+    keptKeys.push_back(key);
+    kept.push_back(access);
+  }
+  keys = std::move(keptKeys);
+  facts.accesses = std::move(kept);
 }
 
 /// Tiles that one inner loop reads and a later one reads again stay alive in
@@ -259,6 +306,45 @@ int64_t FactFinder::countReductions(Block &block) {
     longest = std::max(longest, before);
   }
   return longest;
+}
+
+/// Whether two values are the same computation on the same elements, where
+/// variable `b` of a loop stands for variable `a` of another.
+static bool areAlike(Value x, Value y, Value a, Value b) {
+  if (x == y || (x == a && y == b))
+    return true;
+  Operation *first = x.getDefiningOp(), *second = y.getDefiningOp();
+  if (!first || !second || first->getName() != second->getName() ||
+      first->getNumRegions() != 0 ||
+      first->getAttrDictionary() != second->getAttrDictionary() ||
+      first->getNumOperands() != second->getNumOperands())
+    return false;
+  return llvm::all_of(
+      llvm::zip(first->getOperands(), second->getOperands()), [&](auto pair) {
+        return areAlike(std::get<0>(pair), std::get<1>(pair), a, b);
+      });
+}
+
+/// Sums of exp(x - m), where m is the maximum of x (OnlineSum).
+int64_t FactFinder::countJoinedPasses() {
+  int64_t count = 0;
+  kernel.walk([&](loop::ReduceOp sum) {
+    if (sum.getMonoids() != ArrayRef{Monoid::Add})
+      return;
+    auto exp = sum.getYield().getValues()[0].getDefiningOp<math::ExpOp>();
+    auto difference =
+        exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : arith::SubFOp();
+    auto maximum = difference
+                       ? difference.getRhs().getDefiningOp<loop::ReduceOp>()
+                       : loop::ReduceOp();
+    if (maximum && maximum.getMonoids() == ArrayRef{Monoid::Max} &&
+        maximum.getExtent() == sum.getExtent() &&
+        maximum->getBlock() == sum->getBlock() &&
+        areAlike(difference.getLhs(), maximum.getYield().getValues()[0],
+                 sum.getInductionVar(), maximum.getInductionVar()))
+      ++count;
+  });
+  return count;
 }
 
 /// Instructions of the usual expansion of an operation.
@@ -345,12 +431,18 @@ ScheduleFacts FactFinder::run() {
   SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (ScheduleInnerDim &dim : facts.inner)
     dim.extent = sizes.getMax(dim.extent);
+  mergeWindows();
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
     return llvm::any_of(loops, llvm::IsaPred<loop::ForOp, loop::ScanOp>);
   });
   facts.passes =
       std::max<int64_t>(facts.dependentReductions + (hasSweep ? 1 : 0), 1);
+  kernel.walk([&](loop::ReduceOp reduce) {
+    facts.reducedValues =
+        std::max<int64_t>(facts.reducedValues, reduce.getNumResults());
+  });
+  facts.joinedPasses = countJoinedPasses();
   facts.instructions = countInstructions();
   kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();

@@ -121,6 +121,11 @@ private:
   LogicalResult convertLoad(loop::LoadOp load);
   LogicalResult convertStore(loop::StoreOp store);
   LogicalResult convertGather(loop::LoadOp load);
+  /// Bounds for a conditional load, one for each of `loops`, if masking what is
+  /// outside of the memref does instead of the condition.
+  std::optional<SmallVector<int64_t>>
+  getBoundsFor(loop::LoadOp load, ArrayRef<Coordinate> coordinates,
+               ArrayRef<unsigned> loops);
   LogicalResult convertIndexCast(arith::IndexCastOp cast);
   TileValue getIterationNumber(Location loc, Value index, Type type);
   LogicalResult convertElementwise(Operation *op);
@@ -280,17 +285,68 @@ Tileifier::Box Tileifier::getBox(Location loc,
   return box;
 }
 
+/// The condition holds only where all coordinates are within the memref. Where
+/// it does not, most are all the same, so that little is read in vain.
+std::optional<SmallVector<int64_t>>
+Tileifier::getBoundsFor(loop::LoadOp load, ArrayRef<Coordinate> coordinates,
+                        ArrayRef<unsigned> loops) {
+  constexpr int64_t maxShareOutside = 8;
+  // Inner dimensions would be chunked, staged or shifted.
+  if (load->getParentOfType<loop::ReduceOp>())
+    return std::nullopt;
+  SmallVector<std::pair<unsigned, int64_t>> bounds;
+  ArrayRef<int64_t> shape = load.getMemRefType().getShape();
+  for (auto [size, coordinate] : llvm::zip_equal(shape, coordinates)) {
+    LoopVariable variable;
+    if (coordinate.variable)
+      variable = variables[coordinate.variable];
+    int64_t extent = variable.dim ? extents[*variable.dim] : 1;
+    int64_t first = coordinate.offset;
+    int64_t last = first + coordinate.scale * (extent - 1);
+    int64_t outside = std::max<int64_t>(-first, 0) +
+                      std::max<int64_t>(last - (size - 1), 0);
+    bool isAxis = variable.dim && *variable.dim < kernel.getAxes().size();
+    if (outside != 0 && (!isAxis || outside > (last - first) / maxShareOutside))
+      return std::nullopt;
+    if (variable.dim)
+      bounds.emplace_back(*variable.dim, size);
+    else if (variable.index)
+      return std::nullopt;
+  }
+  llvm::sort(bounds);
+  return llvm::map_to_vector(bounds, [](auto bound) { return bound.second; });
+}
+
 LogicalResult Tileifier::convertLoad(loop::LoadOp load) {
   unsigned obstacle = 0;
   auto coordinates = getCoordinates(load, obstacle);
-  if (load.getCondition() || !coordinates)
+  if (!coordinates)
     return convertGather(load);
-  Box box = getBox(load.getLoc(), *coordinates);
-  auto tile = LoadOp::create(
-      builder, load.getLoc(), getTileType(load.getType(), box.loops),
-      memrefs.lookup(load.getMemref()), box.indices, box.dims, box.steps,
-      /*bounds=*/nullptr, /*vector=*/nullptr);
-  values[load.getResult()] = {tile, box.loops};
+  Location loc = load.getLoc();
+  Box box = getBox(loc, *coordinates);
+  DenseI64ArrayAttr bounds;
+  if (load.getCondition()) {
+    auto found = getBoundsFor(load, *coordinates, box.loops);
+    if (!found)
+      return convertGather(load);
+    bounds = builder.getDenseI64ArrayAttr(*found);
+  }
+  TileValue tile = {
+      LoadOp::create(builder, loc, getTileType(load.getType(), box.loops),
+                     memrefs.lookup(load.getMemref()), box.indices, box.dims,
+                     box.steps, bounds, /*vector=*/nullptr),
+      box.loops};
+  if (load.getCondition()) {
+    const TileValue &condition = values[load.getCondition()];
+    const TileValue &otherwise = values[load.getOtherwise()];
+    SmallVector<unsigned> dims =
+        unite(tile.dims, unite(condition.dims, otherwise.dims));
+    Value chosen = arith::SelectOp::create(
+        builder, loc, spread(loc, condition, dims), spread(loc, tile, dims),
+        spread(loc, otherwise, dims));
+    tile = {chosen, dims};
+  }
+  values[load.getResult()] = tile;
   return success();
 }
 

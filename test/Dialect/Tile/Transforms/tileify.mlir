@@ -300,3 +300,41 @@ loop.kernel @scan(%x: memref<32x100xf32>, %y: memref<32x100xf32>) {
     }
   }
 }
+
+// -----
+
+// A load under a condition is a box with bounds where little of it is outside
+// of the memref: what is read there in vain is not used.
+// CHECK-LABEL: tile.kernel @padded
+//       CHECK:   %[[A:.+]] = tile.load %{{.+}}[%{{.+}}] bounds [64] : memref<64xf32> -> tensor<66xf32>
+//       CHECK:   arith.select %{{.+}}, %[[A]], %{{.+}} : tensor<66xi1>, tensor<66xf32>
+loop.kernel @padded(%x: memref<64xf32>, %y: memref<66xf32>) {
+  %one = arith.constant 1 : i32
+  %last = arith.constant 64 : i32
+  %fill = arith.constant 1.0 : f32
+  loop.for %i = 0 to 66 {
+    %0 = arith.index_cast %i : index to i32
+    %1 = arith.cmpi sge, %0, %one : i32
+    %2 = arith.cmpi sle, %0, %last : i32
+    %3 = arith.andi %1, %2 : i1
+    %a = loop.load %x[%i - 1] if %3 else %fill : memref<64xf32>
+    loop.store %a, %y[%i] : memref<66xf32>
+  }
+}
+
+// -----
+
+// Where most is outside, as for a part of a concatenation, nothing is read.
+// CHECK-LABEL: tile.kernel @part
+//   CHECK-NOT:   tile.load
+//       CHECK:   tile.gather
+loop.kernel @part(%x: memref<16xf32>, %y: memref<64xf32>) {
+  %first = arith.constant 16 : i32
+  %fill = arith.constant 1.0 : f32
+  loop.for %i = 0 to 64 {
+    %0 = arith.index_cast %i : index to i32
+    %1 = arith.cmpi slt, %0, %first : i32
+    %a = loop.load %x[%i] if %1 else %fill : memref<16xf32>
+    loop.store %a, %y[%i] : memref<64xf32>
+  }
+}
