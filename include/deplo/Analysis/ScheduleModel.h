@@ -24,12 +24,12 @@ struct ScheduleAccess {
   /// Elements of memory between neighbours along each dimension, the parallel
   /// axes first, then the inner dimensions; 0 where the access stays put.
   std::vector<int64_t> strides;
-  /// The most elements that it can touch: those of the memref.
-  int64_t elements = std::numeric_limits<int64_t>::max();
   /// The largest power of two, in elements, that divides every address of the
   /// access apart from its unit-stride dimension: base pointer, offset and the
   /// other strides.
   int64_t alignment;
+  /// The most elements that it can touch: those of the memref.
+  int64_t elements = std::numeric_limits<int64_t>::max();
 };
 
 /// A dimension inside of the parallel axes: a reduction, or a sweep over a row.
