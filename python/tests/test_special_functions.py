@@ -33,7 +33,8 @@ def test_gamma(dtype, device):
         check(result, want, 12, scale=want.abs() + 1, what=name)
     positive = x > 0.1
     check(got[0][positive], torch.lgamma(x.double())[positive], 8, what="positive lgamma")
-    compile_for_gpu(function, (x,), device)
+    if dtype == torch.float32:
+        compile_for_gpu(function, (x,), device)
 
 
 def test_poles_and_limits_of_gamma(device):
