@@ -206,7 +206,8 @@ void Chunker::cloneIntoLoop(Operation *op, Value start, IRMapping &mapping) {
 
 /// What a running tile of `input` starts as.
 Value Chunker::getIdentityTile(Monoid kind, Value input, int64_t axis) {
-  RankedTensorType type = withShape(input.getType(), getChunkShape(input, axis));
+  RankedTensorType type =
+      withShape(input.getType(), getChunkShape(input, axis));
   return arith::ConstantOp::create(
       builder, input.getLoc(),
       DenseElementsAttr::get(type, getIdentity(kind, type.getElementType())));
