@@ -285,12 +285,11 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
     candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
   // So do several values of one row.
   if (facts.reducedValues > 1 && sharing.rowWarps > 1)
-    candidate.registersPerThread =
-        std::max(candidate.registersPerThread,
-                 baseRegisters + 2 * int64_t(facts.accesses.size()) +
-                     tiles * candidate.elementsPerThread * elementRegisters +
-                     facts.reducedValues * sharing.rowsPerThread *
-                         sharing.rowWarps);
+    candidate.registersPerThread = std::max(
+        candidate.registersPerThread,
+        baseRegisters + 2 * int64_t(facts.accesses.size()) +
+            tiles * candidate.elementsPerThread * elementRegisters +
+            facts.reducedValues * sharing.rowsPerThread * sharing.rowWarps);
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
   // What each run of a scan folds to, and what is before it, as it is found.
   candidate.registersPerThread += facts.scans * registersPerRun * accesses;
@@ -404,14 +403,16 @@ int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
 /// Whether rows in chunks are kept in shared memory for later passes over them,
 /// as stage_inputs does where they fit.
 bool Model::isStaged(const ScheduleChoice &candidate) const {
-  return pins.stages.value_or(true) && candidate.chunk && getPasses(candidate) > 1 &&
+  return pins.stages.value_or(true) && candidate.chunk &&
+         getPasses(candidate) > 1 &&
          getRowBytes() * getRows(candidate) <= target.sharedPerBlock;
 }
 
 /// Whether a part of rows in chunks is kept in shared memory, all of it, as
 /// split_sweeps does where they don't fit.
 bool Model::keepsPart(const ScheduleChoice &candidate) const {
-  return pins.stages.value_or(true) && candidate.chunk && getPasses(candidate) > 1 &&
+  return pins.stages.value_or(true) && candidate.chunk &&
+         getPasses(candidate) > 1 &&
          getRowBytes() * getRows(candidate) > target.sharedPerBlock;
 }
 

@@ -148,10 +148,10 @@ Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates,
        llvm::zip(corner, coordinates, steps, *bounds)) {
     Value position = add(start, multiply(coordinate, step));
     // Seen as unsigned, negative positions are beyond all bounds.
-    auto below = start.getDefiningOp<arith::SubIOp>() ||
-                         splitConstant(start).second < 0
-                     ? arith::CmpIPredicate::ult
-                     : arith::CmpIPredicate::slt;
+    auto below =
+        start.getDefiningOp<arith::SubIOp>() || splitConstant(start).second < 0
+            ? arith::CmpIPredicate::ult
+            : arith::CmpIPredicate::slt;
     result = conjunction(result, arith::CmpIOp::create(builder, below, position,
                                                        getNumber(bound))
                                      .getResult());
@@ -425,10 +425,9 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
                                       /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(branch.thenBlock());
-      scf::YieldOp::create(builder,
-                           loadElements(accessType, getPointer(address),
-                                        extent.elements,
-                                        lookup(op.getMemref())));
+      scf::YieldOp::create(
+          builder, loadElements(accessType, getPointer(address),
+                                extent.elements, lookup(op.getMemref())));
       builder.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(builder, access);
       access = branch.getResult(0);
@@ -468,7 +467,8 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
   OpBuilder::InsertionGuard guard(builder);
   scf::IfOp branch;
   if (mask && tile::isUniform(op.getMask())) {
-    Value isRead = vector::ExtractOp::create(builder, mask, ArrayRef<int64_t>(0));
+    Value isRead =
+        vector::ExtractOp::create(builder, mask, ArrayRef<int64_t>(0));
     branch = scf::IfOp::create(builder, type, isRead, /*withElseRegion=*/true);
     builder.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(builder, otherwise);

@@ -84,9 +84,9 @@ void deplo::loop::unroll(ReduceOp reduce, RewriterBase &rewriter) {
   SmallVector<Value> results;
   for (int64_t k = 0; k < reduce.getExtent(); ++k) {
     IRMapping mapping;
-    mapping.map(
-        reduce.getInductionVar(),
-        arith::ConstantIndexOp::create(rewriter, reduce.getLoc(), k).getResult());
+    mapping.map(reduce.getInductionVar(),
+                arith::ConstantIndexOp::create(rewriter, reduce.getLoc(), k)
+                    .getResult());
     for (Operation &op : reduce.getBody()->without_terminator())
       rewriter.clone(op, mapping);
     for (auto [number, yielded] :
@@ -95,9 +95,9 @@ void deplo::loop::unroll(ReduceOp reduce, RewriterBase &rewriter) {
       if (k == 0)
         results.push_back(value);
       else
-        results[number] = combine(rewriter, reduce.getLoc(),
-                                  reduce.getMonoids()[number], results[number],
-                                  value);
+        results[number] =
+            combine(rewriter, reduce.getLoc(), reduce.getMonoids()[number],
+                    results[number], value);
     }
   }
   rewriter.replaceOp(reduce, results);

@@ -54,8 +54,8 @@ std::optional<OnlineSum> OnlineSum::get(ReduceOp sum) {
       exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : arith::SubFOp();
   auto broadcast = difference ? difference.getRhs().getDefiningOp<BroadcastOp>()
                               : BroadcastOp();
-  auto maximum = broadcast ? broadcast.getInput().getDefiningOp<ReduceOp>()
-                           : ReduceOp();
+  auto maximum =
+      broadcast ? broadcast.getInput().getDefiningOp<ReduceOp>() : ReduceOp();
   if (!isOf(maximum, Monoid::Max) || maximum->getBlock() != sum->getBlock() ||
       maximum.getAxis() != sum.getAxis() ||
       llvm::is_contained(broadcast.getDims(), int64_t(sum.getAxis())))
@@ -100,9 +100,8 @@ OnlineSum::State OnlineSum::accumulate(OpBuilder &builder, State state,
       builder, loc, arith::CmpFPredicate::OGT, x, reference);
   Value rescaled = math::FmaOp::create(builder, loc, state.sum, factor, one);
   Value added = arith::AddFOp::create(builder, loc, state.sum, factor);
-  return {
-      arith::MaximumFOp::create(builder, loc, state.maximum, x),
-      arith::SelectOp::create(builder, loc, isGreater, rescaled, added)};
+  return {arith::MaximumFOp::create(builder, loc, state.maximum, x),
+          arith::SelectOp::create(builder, loc, isGreater, rescaled, added)};
 }
 
 OnlineSum::State OnlineSum::finish(OpBuilder &builder, State state) {

@@ -229,8 +229,8 @@ void FactFinder::mergeWindows() {
          llvm::zip(access.strides, facts.axes)) // the axes come first
       reached *= stride == 0 ? 1 : std::max<int64_t>(extent, 1);
     for (const auto &[other, otherAccess] : llvm::zip_equal(keptKeys, kept))
-      before += other.memref == key.memref &&
-                otherAccess.strides == access.strides;
+      before +=
+          other.memref == key.memref && otherAccess.strides == access.strides;
     int64_t size = cast<MemRefType>(key.memref.getType()).getNumElements();
     bool isBeyond = facts.inner.empty() && !access.isStore && before > 0 &&
                     before * reached >= size;

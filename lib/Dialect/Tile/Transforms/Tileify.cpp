@@ -303,8 +303,8 @@ Tileifier::getBoundsFor(loop::LoadOp load, ArrayRef<Coordinate> coordinates,
     int64_t extent = variable.dim ? extents[*variable.dim] : 1;
     int64_t first = coordinate.offset;
     int64_t last = first + coordinate.scale * (extent - 1);
-    int64_t outside = std::max<int64_t>(-first, 0) +
-                      std::max<int64_t>(last - (size - 1), 0);
+    int64_t outside =
+        std::max<int64_t>(-first, 0) + std::max<int64_t>(last - (size - 1), 0);
     bool isAxis = variable.dim && *variable.dim < kernel.getAxes().size();
     if (outside != 0 && (!isAxis || outside > (last - first) / maxShareOutside))
       return std::nullopt;

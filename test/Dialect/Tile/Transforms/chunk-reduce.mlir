@@ -41,27 +41,18 @@ tile.kernel @row_sum(%x: memref<64x7000xf32>, %y: memref<64xf32>) axes(%i = 64 s
 
 // -----
 
-// Softmax: each loop needs what the one before has found, so there are three,
-// which read the row three times. 12288 is 3 chunks of 4096: no masks are left.
+// Softmax: the maximum and the sum are found in one sweep, the result in another.
+// 12288 is 3 chunks of 4096: no masks are left.
 
 // CHECK-LABEL: tile.kernel @softmax
-// CHECK:         %[[P:.+]] = scf.for {{.+}} iter_args
+// CHECK:         %[[P:.+]]:2 = scf.for {{.+}} iter_args
 // CHECK-NEXT:      tile.load %{{.+}}[%{{.+}}, %{{.+}}] : memref<8x12288xf32> -> tensor<1x4096xf32>
-// CHECK-NEXT:      arith.maximumf
-// CHECK-NEXT:      scf.yield
-// CHECK:         %[[M:.+]] = tile.reduce [max] %[[P]] axis 1
-// CHECK:         %[[Q:.+]] = scf.for {{.+}} iter_args
-// CHECK-NEXT:      tile.load
-// CHECK-NEXT:      tile.broadcast %[[M]] dims [0] : tensor<1xf32> -> tensor<1x4096xf32>
-// CHECK-NEXT:      arith.subf
-// CHECK-NEXT:      math.exp
-// CHECK-NEXT:      arith.addf
-// CHECK-NEXT:      scf.yield
-// CHECK:         %[[S:.+]] = tile.reduce [add] %[[Q]] axis 1
+// CHECK:           scf.yield
+// CHECK:         %[[M:.+]] = tile.reduce [max] %[[P]]#0 axis 1
+// CHECK:         %[[S:.+]] = tile.reduce [add] %{{.+}} axis 1
 // CHECK:         scf.for %[[J:[^ ]+]] =
 // CHECK-NEXT:      tile.load
-// CHECK-NEXT:      tile.broadcast %[[M]]
-// CHECK-NEXT:      arith.subf
+// CHECK:           arith.subf
 // CHECK-NEXT:      math.exp
 // CHECK-NEXT:      tile.broadcast %[[S]]
 // CHECK-NEXT:      %[[O:.+]] = arith.divf
@@ -69,7 +60,7 @@ tile.kernel @row_sum(%x: memref<64x7000xf32>, %y: memref<64xf32>) axes(%i = 64 s
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
 
-// REMARK: Function=softmax | Remark="12288 elements in 3 chunks of 4096; each is read 3 times"
+// REMARK: Function=softmax | Remark="12288 elements in 3 chunks of 4096; each is read 2 times"
 tile.kernel @softmax(%x: memref<8x12288xf32>, %y: memref<8x12288xf32>) axes(%i = 8 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4, chunk = 4096>} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%i, %c0] bounds [8, 12288] : memref<8x12288xf32> -> tensor<1x16384xf32>
@@ -248,4 +239,40 @@ tile.kernel @scan(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32
   %a = tile.load %x[%i, %c0] : memref<32x8192xf32> -> tensor<1x8192xf32>
   %s, %t = tile.scan add %a axis 1 : (tensor<1x8192xf32>) -> (tensor<1x8192xf32>, tensor<1xf32>)
   tile.store %s, %y[%i, %c0] : tensor<1x8192xf32>, memref<32x8192xf32>
+}
+
+// -----
+
+// A maximum and the sum of exponentials relative to it are found in one sweep:
+// the running sum is rescaled where the maximum grows.
+
+// CHECK-LABEL: tile.kernel @log_sum_exp
+// CHECK:         %[[R:.+]]:2 = scf.for {{.+}} iter_args(%[[M:.+]] = %{{.+}}, %[[S:.+]] = %{{.+}}) -> (tensor<1x4096xf32>, tensor<1x4096xf32>) {
+// CHECK:           %[[A:.+]] = tile.load
+// CHECK-DAG:       %[[ONE:.+]] = arith.constant dense<1.000000e+00>
+// CHECK-DAG:       %[[LOWEST:.+]] = arith.constant dense<-3.40282347E+38>
+// CHECK:           %[[REF:.+]] = arith.maximumf %[[M]], %[[LOWEST]]
+// CHECK:           arith.subf %[[A]], %[[REF]]
+// CHECK:           %[[E:.+]] = math.exp
+// CHECK:           arith.cmpf ogt, %[[A]], %[[REF]]
+// CHECK:           math.fma %[[S]], %[[E]], %[[ONE]]
+// CHECK:           arith.addf %[[S]], %[[E]]
+// CHECK:           scf.yield
+// CHECK-NOT:     scf.for
+// CHECK:         tile.reduce [max] %[[R]]#0
+// CHECK:         tile.reduce [add]
+// CHECK-NOT:     scf.for
+
+// REMARK: Function=log_sum_exp | Remark="12288 elements in 3 chunks of 4096; each is read once"
+tile.kernel @log_sum_exp(%x: memref<8x12288xf32>, %y: memref<8xf32>) axes(%i = 8 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4, chunk = 4096>} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<8x12288xf32> -> tensor<1x12288xf32>
+  %m = tile.reduce [max] %a axis 1 : tensor<1x12288xf32> -> tensor<1xf32>
+  %mb = tile.broadcast %m dims [0] : tensor<1xf32> -> tensor<1x12288xf32>
+  %d = arith.subf %a, %mb : tensor<1x12288xf32>
+  %e = math.exp %d : tensor<1x12288xf32>
+  %s = tile.reduce [add] %e axis 1 : tensor<1x12288xf32> -> tensor<1xf32>
+  %l = math.log %s : tensor<1xf32>
+  %o = arith.addf %l, %m : tensor<1xf32>
+  tile.store %o, %y[%i] : tensor<1xf32>, memref<8xf32>
 }
