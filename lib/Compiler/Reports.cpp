@@ -34,14 +34,16 @@ static std::string toString(Attribute attribute) {
 
 void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
   auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
-  bool isSymbolic = !SymbolicSizes::get(module).empty();
+  SymbolicSizes sizes = SymbolicSizes::get(module);
   for (auto kernel : module.getOps<loop::KernelOp>()) {
-    if (isSymbolic) {
-      getReport(reports, kernel.getSymName()); // no numbers without sizes
-      continue;
-    }
     loop::KernelCost cost = loop::computeCost(kernel);
     KernelReport &report = getReport(reports, kernel.getSymName());
+    if (!sizes.empty()) {
+      report.bytesReadFormula = sizes.describeSum(cost.readTerms);
+      report.bytesWrittenFormula = sizes.describeSum(cost.writtenTerms);
+      report.flopsFormula = sizes.describeSum(cost.flopTerms);
+      continue;
+    }
     report.bytesRead = cost.bytesRead;
     report.bytesWritten = cost.bytesWritten;
     report.flops = cost.flops;

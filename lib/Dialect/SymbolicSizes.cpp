@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -107,6 +108,19 @@ std::string SymbolicSizes::describe(int64_t number) const {
   for (unsigned factor : product.factors)
     text += (text.empty() ? "" : " * ") + sizes[factor].name;
   return text;
+}
+
+std::string SymbolicSizes::describeSum(ArrayRef<int64_t> terms) const {
+  llvm::MapVector<int64_t, int64_t> coefficients; // of products of sizes
+  for (int64_t term : terms) {
+    int64_t coefficient = getProduct(term).coefficient;
+    if (coefficient != 0)
+      coefficients[term / coefficient] += coefficient;
+  }
+  std::string text;
+  for (auto [product, coefficient] : coefficients)
+    text += (text.empty() ? "" : " + ") + describe(coefficient * product);
+  return text.empty() ? "0" : text;
 }
 
 } // namespace deplo

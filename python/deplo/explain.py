@@ -57,18 +57,25 @@ def _plain(value: Any) -> str:
 
 def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
     """Every fact about one kernel as (what, value), in the order of DESIGN."""
-    read, written = kernel.get("bytes_read", 0), kernel.get("bytes_written", 0)
+
+    def counted(key: str, unit: str = "") -> str:
+        """A number, or, where it depends on sizes of the call, how."""
+        formula = kernel.get(f"{key}_formula")
+        return f"{formula} {unit}".rstrip() if formula else count(kernel.get(key), unit)
+
+    is_symbolic = bool(kernel.get("flops_formula"))
+    intensity = f"{kernel.get('intensity', 0.0):.3g} operations a byte"
     moved = [
         f"{buffer['name']} {count(buffer['bytes_read'] + buffer['bytes_written'], 'B')}"
         for buffer in kernel.get("traffic", [])
     ]
     occupancy = kernel.get("occupancy")
     return [
-        ("bytes read", count(read, "B")),
-        ("bytes written", count(written, "B")),
+        ("bytes read", counted("bytes_read", "B")),
+        ("bytes written", counted("bytes_written", "B")),
         ("moved by buffer", ", ".join(moved) or "-"),
-        ("operations", count(kernel.get("flops"))),
-        ("intensity", f"{kernel.get('intensity', 0.0):.3g} operations a byte"),
+        ("operations", counted("flops")),
+        ("intensity", "-" if is_symbolic else intensity),
         ("bound by", _plain(kernel.get("bound"))),
         ("roofline", f"{kernel['roofline_us']:.3g} us" if kernel.get("roofline_us") else "-"),
         ("schedule", _plain(kernel.get("schedule"))),

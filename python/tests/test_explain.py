@@ -119,3 +119,16 @@ def test_targets():
         *("65536", "64"),
     ]
     assert "sm_80" in lines[5] and "132" not in lines[5]
+
+
+def test_what_depends_on_sizes_is_a_formula():
+    formulas = {
+        "bytes_read_formula": "1200 * rows + 1200",
+        "bytes_written_formula": "4 * rows",
+        "flops_formula": "600 * rows",
+    }
+    facts = rows(explain_text({"kernels": [{**KERNEL, **formulas}]}))
+    assert facts["bytes read"] == "1200 * rows + 1200 B"
+    assert facts["bytes written"] == "4 * rows B"
+    assert facts["operations"] == "600 * rows"
+    assert facts["intensity"] == "-"

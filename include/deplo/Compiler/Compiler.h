@@ -73,6 +73,9 @@ struct FusionDecision {
 struct KernelReport {
   std::string name;
   int64_t bytesRead = 0, bytesWritten = 0, flops = 0;
+  /// The same as "16 * rows + 1200" where they depend on sizes that are known
+  /// when the program runs; then the numbers are 0.
+  std::string bytesReadFormula, bytesWrittenFormula, flopsFormula;
   double intensity = 0;
   /// "memory", "compute" or "launch": which bound of the roofline is highest,
   /// and that bound in microseconds.
@@ -93,6 +96,9 @@ void forEachField(Report &&report, Visit &&visit) {
   visit("bytes_read", report.bytesRead);
   visit("bytes_written", report.bytesWritten);
   visit("flops", report.flops);
+  visit("bytes_read_formula", report.bytesReadFormula);
+  visit("bytes_written_formula", report.bytesWrittenFormula);
+  visit("flops_formula", report.flopsFormula);
   visit("intensity", report.intensity);
   visit("bound", report.bound);
   visit("roofline_us", report.rooflineMicroseconds);

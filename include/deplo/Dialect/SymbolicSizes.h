@@ -59,6 +59,8 @@ public:
   int64_t getMin(int64_t number) const;
   /// "4096 * rows", for messages.
   std::string describe(int64_t number) const;
+  /// "16 * rows + 1200": a sum of numbers, like products added.
+  std::string describeSum(llvm::ArrayRef<int64_t> terms) const;
 
 private:
   llvm::SmallVector<SymbolicSize, 2> sizes;

@@ -20,21 +20,25 @@ static int64_t getBytes(Type elementType, int64_t elements) {
   return (elementType.getIntOrFloatBitWidth() + 7) / 8 * elements;
 }
 
-static int64_t getBytes(Value value) {
+/// Costs are of the largest sizes that a call may give: what is on chip must
+/// hold those.
+static int64_t getBytes(Value value, const SymbolicSizes &sizes) {
   auto type = cast<RankedTensorType>(value.getType());
-  return getBytes(type.getElementType(), type.getNumElements());
+  return getBytes(type.getElementType(), sizes.getMax(type.getNumElements()));
 }
 
 /// Bytes that `reader` takes from memory: elements that it reads twice come
 /// from a cache.
-static int64_t getBytesRead(const Primitive &reader, const Read &read) {
+static int64_t getBytesRead(const Primitive &reader, const Read &read,
+                            const SymbolicSizes &sizes) {
   int64_t elements = 1;
   for (auto [dim, extent] : llvm::enumerate(reader.shape))
     if (read.map.isFunctionOfDim(dim) || read.map.getNumSymbols() != 0)
       elements *= extent;
   auto type = cast<RankedTensorType>(read.source.getType());
-  return getBytes(type.getElementType(),
-                  std::min(elements, type.getNumElements()));
+  return getBytes(
+      type.getElementType(),
+      std::min(sizes.getMax(elements), sizes.getMax(type.getNumElements())));
 }
 
 /// Operations for one element of `op`.
@@ -143,7 +147,7 @@ void FusionGroups::addPrimitive(Operation *op, unsigned groupIndex) {
         (it != producers.end() && findGroup(it->second) == groupIndex))
       continue;
     int64_t &bytes = group.inputs[read.source];
-    bytes = std::max(bytes, getBytesRead(primitive, read));
+    bytes = std::max(bytes, getBytesRead(primitive, read, sizes));
   }
   producers[op->getResult(0)] = index;
   primitives.push_back(std::move(primitive));
@@ -216,7 +220,7 @@ void FusionGroups::addFused(FusedOp op) {
   group.first = group.last = index;
   group.isFixed = true;
   for (Value input : op.getInputs())
-    group.inputs[input] = getBytes(input);
+    group.inputs[input] = getBytes(input, sizes);
   for (Value output : op.getOutputs())
     producers[output] = index;
   primitives.push_back(std::move(primitive));
@@ -271,7 +275,7 @@ double FusionGroups::getEvaluations(const Primitive &primitive,
   leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
   double evaluations = 1;
   for (Axis leaf : leaves)
-    evaluations *= space.classes.getExtent(leaf);
+    evaluations *= sizes.getMax(space.classes.getExtent(leaf));
   return evaluations;
 }
 
@@ -280,12 +284,12 @@ KernelCost FusionGroups::getCost(const Group &group) const {
   for (const auto &[value, bytes] : group.inputs)
     cost.bytesRead += bytes;
   for (unsigned output : group.outputs)
-    cost.bytesWritten += getBytes(primitives[output].op->getResult(0));
+    cost.bytesWritten += getBytes(primitives[output].op->getResult(0), sizes);
   cost.operations = group.operations;
   if (group.kept) {
     SmallVector<Axis> parallel = space.classes.getLeaves(*group.kept);
     for (Axis leaf : parallel)
-      cost.pieces *= space.classes.getExtent(leaf);
+      cost.pieces *= sizes.getMax(space.classes.getExtent(leaf));
     auto isSwept = [&](unsigned output) {
       return space.classes.getLeaves(primitives[output].getResultAxes())
                  .size() > parallel.size();

@@ -69,23 +69,33 @@ KernelCost computeCost(KernelOp kernel) {
             {store.getMap().getAsOpaquePointer(),
              countCoordinates(store, store.getIndices(), store.getMap())});
     }
-    auto sum = [&](const auto &accesses) {
+    auto add = [&](const auto &accesses, SmallVector<int64_t> &terms) {
       int64_t count = 0;
-      for (const auto &[map, coordinates] : accesses)
+      SmallVector<int64_t> counts;
+      for (const auto &[map, coordinates] : accesses) {
         count += coordinates;
-      return std::min(count, type.getNumElements()) * bytes;
+        counts.push_back(coordinates * bytes);
+      }
+      if (count > type.getNumElements())
+        terms.push_back(type.getNumElements() * bytes);
+      else
+        llvm::append_range(terms, counts);
     };
-    cost.bytesRead += sum(loads);
-    cost.bytesWritten += sum(stores);
+    add(loads, cost.readTerms);
+    add(stores, cost.writtenTerms);
   }
   kernel.walk([&](Operation *op) {
     if (isFloatOperation(op))
-      cost.flops += getTrips(op);
+      cost.flopTerms.push_back(getTrips(op));
     if (isa<RunningOp>(op))
-      cost.flops += getTrips(op);
+      cost.flopTerms.push_back(getTrips(op));
     if (auto reduce = dyn_cast<ReduceOp>(op))
-      cost.flops += getTrips(op) * reduce.getExtent() * reduce.getNumResults();
+      cost.flopTerms.push_back(getTrips(op) * reduce.getExtent() *
+                               reduce.getNumResults());
   });
+  cost.bytesRead = llvm::sum_of(cost.readTerms, int64_t(0));
+  cost.bytesWritten = llvm::sum_of(cost.writtenTerms, int64_t(0));
+  cost.flops = llvm::sum_of(cost.flopTerms, int64_t(0));
   return cost;
 }
 

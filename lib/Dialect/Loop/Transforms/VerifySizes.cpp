@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Checks that kernels are right for every value of the sizes that are known
-// only when a program runs (SymbolicSizes). A kernel is, where a coordinate
-// along a dimension of such a size is the variable of a loop of that extent, or
-// a number below every size of the range, and other coordinates don't contain
-// one.
+// only when a program runs (SymbolicSizes). A kernel is, where
+// - a coordinate along a dimension of such a size is the variable of a loop of
+//   that extent, or a number below every size of the range; other coordinates
+//   don't contain one,
+// - and loops for each result, reductions above all, are not empty.
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Loop/Transforms/Passes.h"
@@ -24,6 +25,17 @@ using namespace deplo::loop;
 
 static constexpr llvm::StringLiteral remedy =
     "compile for a fixed size of that dimension";
+
+/// Whether the loop is one of a nest around all else of the kernel.
+static bool isOuterLoop(ForOp loop) {
+  Operation *parent = loop->getParentOp();
+  auto isAlone = [&](Operation &op) {
+    return &op == loop || (op.getNumRegions() == 0 && !isa<StoreOp>(op));
+  };
+  if (!llvm::all_of(*loop->getBlock(), isAlone))
+    return false;
+  return isa<KernelOp>(parent) || isOuterLoop(cast<ForOp>(parent));
+}
 
 static int64_t getExtent(Value variable) {
   return getExtentOf(variable).value_or(0);
@@ -86,6 +98,17 @@ struct VerifySizesPass
         return signalPassFailure();
   }
 
+  /// A block whose row is empty still has addresses, and an empty tensor none.
+  WalkResult verifyNotEmpty(Operation *loop, int64_t extent,
+                            const SymbolicSizes &sizes) {
+    if (!sizes.isSymbolic(extent) || sizes.getMin(extent) > 0)
+      return WalkResult::advance();
+    return loop->emitOpError()
+           << "goes over " << sizes.describe(extent)
+           << " elements for each result, which may be none when the program "
+              "runs; declare a minimum of 1";
+  }
+
   WalkResult verify(Operation *op, const SymbolicSizes &sizes) {
     if (auto scan = dyn_cast<ScanOp>(op);
         scan && sizes.isSymbolic(scan.getExtent()))
@@ -93,6 +116,10 @@ struct VerifySizesPass
              << "scans " << sizes.describe(scan.getExtent())
              << " elements, a number that is known when the program runs; "
              << remedy;
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return verifyNotEmpty(reduce, reduce.getExtent(), sizes);
+    if (auto loop = dyn_cast<ForOp>(op); loop && !isOuterLoop(loop))
+      return verifyNotEmpty(loop, loop.getExtent(), sizes);
     if (auto load = dyn_cast<LoadOp>(op))
       return verifyAccess(load, sizes);
     if (auto store = dyn_cast<StoreOp>(op))

@@ -31,7 +31,7 @@ module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
 
 // Reductions and inner loops over such a size.
 // CHECK-LABEL: loop.kernel @sum
-module attributes {graph.sizes = {rows = array<i64: 1048583, 0, 5000>}} {
+module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
   loop.kernel @sum(%x: memref<1048583x8xf32>, %y: memref<8xf32>) {
     loop.for %j = 0 to 8 {
       %s = loop.reduce add %i = 0 to 1048583 : f32 {
@@ -91,6 +91,37 @@ module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
       // expected-error @+1 {{has a coordinate that depends on a size that is known when the program runs}}
       %a = loop.load %x[%i + 1048583] : memref<2097153xf32>
       loop.store %a, %y[%i] : memref<8xf32>
+    }
+  }
+}
+
+// -----
+
+// There may be nothing to reduce.
+module attributes {graph.sizes = {n = array<i64: 1048583, 0, 5000>}} {
+  loop.kernel @empty_rows(%x: memref<8x1048583xf32>, %y: memref<8xf32>) {
+    loop.for %j = 0 to 8 {
+      // expected-error @+1 {{goes over n elements for each result, which may be none when the program runs; declare a minimum of 1}}
+      %s = loop.reduce add %i = 0 to 1048583 : f32 {
+        %a = loop.load %x[%j, %i] : memref<8x1048583xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[%j] : memref<8xf32>
+    }
+  }
+}
+
+// -----
+
+module attributes {graph.sizes = {n = array<i64: 1048583, 0, 5000>}} {
+  loop.kernel @empty_sweep(%x: memref<8xf32>, %z: memref<8xf32>, %y: memref<8x1048583xf32>) {
+    loop.for %j = 0 to 8 {
+      %a = loop.load %x[%j] : memref<8xf32>
+      loop.store %a, %z[%j] : memref<8xf32>
+      // expected-error @+1 {{goes over n elements for each result, which may be none when the program runs; declare a minimum of 1}}
+      loop.for %i = 0 to 1048583 {
+        loop.store %a, %y[%j, %i] : memref<8x1048583xf32>
+      }
     }
   }
 }

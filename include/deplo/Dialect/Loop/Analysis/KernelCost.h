@@ -7,6 +7,7 @@
 #define DEPLO_DIALECT_LOOP_ANALYSIS_KERNELCOST_H
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace deplo::loop {
 
@@ -16,6 +17,9 @@ struct KernelCost {
   /// Floating-point operations of arith and math; conversions and constants
   /// count nothing, a math function counts one.
   int64_t flops = 0;
+  /// What these are sums of: with sizes that are known when the program runs,
+  /// each is a multiple of a product of them.
+  llvm::SmallVector<int64_t> readTerms, writtenTerms, flopTerms;
 
   /// Operations a byte.
   double getIntensity() const {

@@ -229,7 +229,9 @@ def VerifySizesPass : Pass<"deplo-verify-sizes", "::mlir::ModuleOp"> {
 
     - the coordinate along a dimension of such a size is the variable of a loop
       of that extent, or a number below all sizes of the range;
-    - no other coordinate contains a size.
+    - no other coordinate contains a size;
+    - reductions, and loops beside others, have at least one iteration: a kernel
+      for results that are there has addresses of operands that are not.
   }];
 }
 
