@@ -61,7 +61,7 @@ def time_case(case: Any, dtype: str, target: str, rounds: int) -> dict[str, Any]
     from harness.cases import DTYPES
 
     row: dict[str, Any] = {"case": case.name, "family": case.family, "dtype": dtype, "status": "ok"}
-    inputs = [torch.empty(shape, dtype=DTYPES[dtype]) for shape in case.inputs]
+    inputs = case.empty_inputs(DTYPES[dtype])
     begin = time.perf_counter()
     try:
         text = import_program(case.function(), inputs).text

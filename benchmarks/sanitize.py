@@ -30,7 +30,7 @@ def compile_suite(
     folder.mkdir(parents=True, exist_ok=True)
     done = 0
     for case in load_suite(suite, pattern):
-        inputs = [torch.empty(shape, dtype=DTYPES[dtype]) for shape in case.inputs]
+        inputs = case.empty_inputs(DTYPES[dtype])
         try:
             text = import_program(case.function(), inputs).text
             package = compile_ir(text, Options(target=target, device=device)).package

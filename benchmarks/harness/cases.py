@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,16 +21,31 @@ _NAMES = "abcdefgh"
 
 
 @dataclass(frozen=True)
+class Indices:
+    """An input of i64 numbers from 0 to below - 1, all equally likely."""
+
+    shape: tuple[int, ...]
+    below: int
+
+    @staticmethod
+    def parse(text: list[int] | dict[str, Any]) -> "tuple[int, ...] | Indices":
+        """An input of a suite: a shape, or {"shape": ..., "below": ...}."""
+        if isinstance(text, dict):
+            return Indices(tuple(text["shape"]), text["below"])
+        return tuple(text)
+
+
+@dataclass(frozen=True)
 class Case:
     """Attributes:
     family: what the summary groups by.
-    inputs: shapes of a, b, c, ...
+    inputs: shapes of a, b, c, ..., or what indices they hold.
     expr: over a, b, c, ... with torch, F and math in scope.
     """
 
     name: str
     family: str
-    inputs: tuple[tuple[int, ...], ...]
+    inputs: tuple[tuple[int, ...] | Indices, ...]
     expr: str
 
     @property
@@ -45,8 +61,18 @@ class Case:
         """Standard normal, the same for every contender and every run."""
         generator = torch.Generator(device).manual_seed(zlib.crc32(self.name.encode()))
         return [
-            torch.randn(shape, generator=generator, device=device).to(dtype)
-            for shape in self.inputs
+            torch.randint(i.below, i.shape, generator=generator, device=device)
+            if isinstance(i, Indices)
+            else torch.randn(i, generator=generator, device=device).to(dtype)
+            for i in self.inputs
+        ]
+
+    def empty_inputs(self, dtype: torch.dtype, device: str = "cpu") -> list[torch.Tensor]:
+        return [
+            torch.empty(i.shape, dtype=torch.int64, device=device)
+            if isinstance(i, Indices)
+            else torch.empty(i, dtype=dtype, device=device)
+            for i in self.inputs
         ]
 
     def size(self, dtype: torch.dtype) -> tuple[int, int]:
@@ -55,7 +81,7 @@ class Case:
         The bytes are the fewest that memory must move: each input read once,
         the output written once. The operations are those of contractions.
         """
-        inputs = [torch.empty(shape, dtype=dtype, device="meta") for shape in self.inputs]
+        inputs = self.empty_inputs(dtype, "meta")
         counter = FlopCounterMode(display=False)
         with counter, torch.no_grad():
             output = self.function()(*inputs)
@@ -65,7 +91,7 @@ class Case:
     def float64(self, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
         """What is right: PyTorch in float64 on the same inputs, where they are."""
         with torch.no_grad():
-            return self.function()(*[tensor.double() for tensor in inputs])
+            return self.function()(*[t.double() if t.is_floating_point() else t for t in inputs])
 
 
 def load_suite(name: str, pattern: str = "") -> list[Case]:
@@ -79,7 +105,7 @@ def load_suite(name: str, pattern: str = "") -> list[Case]:
         known = ", ".join(sorted(p.stem for p in SUITES.glob("*.json")))
         raise ValueError(f"there is no suite '{name}'; there are {known}")
     cases = [
-        Case(c["name"], c["family"], tuple(tuple(shape) for shape in c["inputs"]), c["expr"])
+        Case(c["name"], c["family"], tuple(map(Indices.parse, c["inputs"])), c["expr"])
         for c in json.loads(path.read_text())["cases"]
     ]
     names = [case.name for case in cases]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 import deplo
+from deplo.importer.dtypes import TORCH_DTYPES
 from deplo.runtime import Executable
 
 from .measure import Call
@@ -30,9 +31,10 @@ class Deplo:
         self.flops = float(sum(counts)) if counts and None not in counts else None
 
     def _new_output(self, inputs: Inputs) -> torch.Tensor:
-        """A result as PyTorch would allocate it, poisoned with NaN."""
+        """A result as PyTorch would allocate it, poisoned."""
         (buffer,) = self.executable.outputs
-        return torch.full(buffer.shape, math.nan, dtype=inputs[0].dtype, device=inputs[0].device)
+        dtype = TORCH_DTYPES[buffer.dtype]
+        return poison(torch.empty(buffer.shape, dtype=dtype, device=inputs[0].device))
 
     def into(self, inputs: Inputs, output: torch.Tensor) -> Call:
         """A call that enqueues one execution on the current stream and returns `output`."""
@@ -61,6 +63,12 @@ class Deplo:
         return [self.into(inputs, self._new_output(inputs)) for inputs in sets]
 
 
+def poison(tensor: torch.Tensor) -> torch.Tensor:
+    """Fills with what no result has: NaN, or the lowest integer."""
+    lowest = math.nan if tensor.is_floating_point() else torch.iinfo(tensor.dtype).min
+    return tensor.fill_(lowest)
+
+
 class PyTorch:
     """Eager, or what torch.compile makes of it."""
 
@@ -73,8 +81,8 @@ class PyTorch:
     def checked_run(self, inputs: Inputs) -> torch.Tensor:
         with torch.no_grad():
             # Memory that the result is likely to get, poisoned as well.
-            poison = self._function(*inputs).fill_(math.nan)
-            del poison
+            result = poison(self._function(*inputs))
+            del result
             return self._function(*inputs)
 
     def calls(self, sets: Sequence[Inputs]) -> list[Call]:

@@ -37,10 +37,11 @@ double estimateSeconds(const KernelCost &kernel, const MachineModel &machine) {
     double bytes = static_cast<double>(kernel.bytesRead) *
                        (staysOnChip ? 1 : kernel.sweeps) +
                    kernel.bytesWritten;
-    double traffic = bytes / (machine.bytesPerSecond * share);
+    double drawn = std::min(1.0, machine.bandwidthBurst * share);
+    double traffic = bytes / (machine.bytesPerSecond * drawn);
     double arithmetic =
         kernel.operations / (machine.operationsPerSecond * share);
-    return launches * machine.launchSeconds + std::max(traffic, arithmetic);
+    return launches * machine.getLeastSeconds() + std::max(traffic, arithmetic);
   };
   double whole = estimate(kernel.pieces,
                           kernel.getBytesPerPiece() <= machine.onChipBytes, 1);

@@ -7,6 +7,7 @@
 // latency of one block from first load to last store.
 
 #include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Analysis/MemoryFacts.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,7 +25,7 @@ namespace deplo {
 // Properties of the architecture family rather than of a product, measured on
 // an H200 (docs/rationale/schedule-selection.md). Times in nanoseconds.
 static constexpr double cycle = 0.6;
-static constexpr double memoryLatency = 700;
+static constexpr double memoryLatency = memoryLatencyNanoseconds;
 /// What fits in this part of L2 may be there already, and comes faster.
 static constexpr double keptInL2 = 0.8;
 static constexpr double l2Latency = 400;
@@ -42,9 +43,6 @@ static constexpr int64_t schedulersPerMultiprocessor = 4;
 static constexpr int64_t stepInstructions = 10;
 /// The part of the memory bandwidth on the data sheet that kernels reach.
 static constexpr double reachedBandwidth = 0.9;
-/// A multiprocessor can draw several times its share of the memory bandwidth
-/// when the others are idle.
-static constexpr double bandwidthBurst = 3;
 static constexpr int64_t maxAccessBytes = 16;
 /// Rows in registers give way to rows in shared memory for less than this part
 /// of their time.
@@ -57,6 +55,8 @@ static constexpr int64_t lanes = 32;
 static constexpr int64_t maxElementsPerThread = 32;
 /// Loads that a thread has in flight in a loop over chunks.
 static constexpr int64_t loadsAhead = 4;
+/// Of a scan, for each run of neighbours in a thread.
+static constexpr int64_t registersPerRun = 4;
 /// Addresses, loop counters and temporaries of one thread.
 static constexpr int64_t baseRegisters = 18;
 
@@ -98,6 +98,10 @@ private:
   int64_t getRow(const ScheduleChoice &candidate) const {
     return candidate.chunk ? candidate.chunk : getPaddedRow();
   }
+  /// Sweeps over a row, each of which loads it.
+  int64_t getPasses(const ScheduleChoice &candidate) const {
+    return candidate.chunk ? facts.passes - facts.joinedPasses : facts.passes;
+  }
   static int64_t getRows(const ScheduleChoice &candidate) {
     int64_t rows = 1;
     for (int64_t size : candidate.block)
@@ -127,6 +131,7 @@ private:
   Sharing getSharing(const ScheduleChoice &candidate) const;
   double getExchangeInstructions(const ScheduleChoice &candidate) const;
   double estimateReduction(const ScheduleChoice &candidate) const;
+  double estimateExchange(const ScheduleChoice &candidate) const;
   std::string explain(const ScheduleChoice &choice) const;
 
   const ScheduleFacts &facts;
@@ -145,11 +150,11 @@ private:
 
 /// Bytes that the access touches, each element once.
 int64_t Model::getBytes(const ScheduleAccess &access) const {
-  int64_t bytes = access.elementBytes;
+  int64_t elements = 1;
   for (auto [stride, extent] : llvm::zip(access.strides, extents))
     if (stride != 0)
-      bytes *= extent;
-  return bytes;
+      elements *= extent;
+  return std::min(elements, access.elements) * access.elementBytes;
 }
 
 size_t Model::findContiguousDim() const {
@@ -258,8 +263,11 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   // Loops over chunks carry one more tile, the running one, and load ahead;
   // accesses of single elements have addresses and masks for each.
   int64_t tiles = facts.liveTiles;
+  // So do scans, and the next chunk while this one is scanned.
+  tiles += facts.scans;
   if (candidate.chunk)
-    tiles += 1 + (facts.passes > 2 ? 1 : 0) + (vector == 1 ? 1 : 0);
+    tiles += 1 + facts.joinedPasses + (getPasses(candidate) > 2 ? 1 : 0) +
+             (vector == 1 ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters;
@@ -272,12 +280,22 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
             divideCeil(candidate.elementsPerThread * access.elementBytes, 4);
   // Values of several rows from all warps that share them arrive together.
   Sharing sharing = getSharing(candidate);
-  if (facts.dependentReductions && sharing.rowWarps > 1 &&
+  if (facts.dependentReductions + facts.scans && sharing.rowWarps > 1 &&
       sharing.rowsPerThread > 1)
     candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
+  // So do several values of one row.
+  if (facts.reducedValues > 1 && sharing.rowWarps > 1)
+    candidate.registersPerThread =
+        std::max(candidate.registersPerThread,
+                 baseRegisters + 2 * int64_t(facts.accesses.size()) +
+                     tiles * candidate.elementsPerThread * elementRegisters +
+                     facts.reducedValues * sharing.rowsPerThread *
+                         sharing.rowWarps);
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
+  // What each run of a scan folds to, and what is before it, as it is found.
+  candidate.registersPerThread += facts.scans * registersPerRun * accesses;
   candidate.unroll = pins.unroll ? *pins.unroll
-                     : candidate.chunk
+                     : candidate.chunk && !facts.scans
                          ? std::max(loadsAhead / accesses, int64_t(1))
                          : 1;
 
@@ -288,11 +306,15 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
                           target.threadsPerBlock);
     return false;
   }
-  if (candidate.registersPerThread > most) {
+  int64_t peakRegisters = std::max(
+      candidate.registersPerThread,
+      baseRegisters + 2 * int64_t(facts.accesses.size()) +
+          facts.peakTiles * candidate.elementsPerThread * elementRegisters);
+  if (peakRegisters > most) {
     error = llvm::formatv(
         "a thread would hold {0} elements in about {1} registers; use more "
         "warps, a smaller block or a smaller chunk",
-        candidate.elementsPerThread, candidate.registersPerThread);
+        candidate.elementsPerThread, peakRegisters);
     return false;
   }
   return true;
@@ -331,6 +353,11 @@ double Model::getExchangeInstructions(const ScheduleChoice &candidate) const {
 
 /// From the last load of a row to the result of its last reduction.
 double Model::estimateReduction(const ScheduleChoice &candidate) const {
+  return facts.dependentReductions * estimateExchange(candidate);
+}
+
+/// From the last element of a tile to what all of it folds to.
+double Model::estimateExchange(const ScheduleChoice &candidate) const {
   Sharing sharing = getSharing(candidate);
   double steps = llvm::Log2_64(sharing.rowLanes);
   double latency = candidate.elementsPerThread * arithmeticLatency +
@@ -339,7 +366,7 @@ double Model::estimateReduction(const ScheduleChoice &candidate) const {
   if (sharing.rowWarps > 1)
     latency += 2 * (barrierLatency + candidate.warps * warpExchangeLatency) +
                (sharing.rowsPerThread - 1) * sharing.rowWarps * shuffleIssue;
-  return facts.dependentReductions * latency;
+  return latency;
 }
 
 /// What runs of `run` contiguous bytes cost, compared with whole lines: the
@@ -377,14 +404,14 @@ int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
 /// Whether rows in chunks are kept in shared memory for later passes over them,
 /// as stage_inputs does where they fit.
 bool Model::isStaged(const ScheduleChoice &candidate) const {
-  return pins.stages.value_or(true) && candidate.chunk && facts.passes > 1 &&
+  return pins.stages.value_or(true) && candidate.chunk && getPasses(candidate) > 1 &&
          getRowBytes() * getRows(candidate) <= target.sharedPerBlock;
 }
 
 /// Whether a part of rows in chunks is kept in shared memory, all of it, as
 /// split_sweeps does where they don't fit.
 bool Model::keepsPart(const ScheduleChoice &candidate) const {
-  return pins.stages.value_or(true) && candidate.chunk && facts.passes > 1 &&
+  return pins.stages.value_or(true) && candidate.chunk && getPasses(candidate) > 1 &&
          getRowBytes() * getRows(candidate) > target.sharedPerBlock;
 }
 
@@ -418,7 +445,7 @@ double Model::getLoadBytes(const ScheduleChoice &candidate) const {
 double Model::getTraffic(const ScheduleChoice &candidate,
                          double resident) const {
   double again = 0;
-  if (candidate.chunk && facts.passes > 1 && !isStaged(candidate)) {
+  if (candidate.chunk && getPasses(candidate) > 1 && !isStaged(candidate)) {
     // split_sweeps keeps what it can on chip, and finds in L2 what was read
     // last.
     double rows = getRows(candidate);
@@ -426,14 +453,16 @@ double Model::getTraffic(const ScheduleChoice &candidate,
     double rest = std::max(getRowBytes() * rows - kept, 0.0);
     double inL2 =
         keptInL2 * target.l2Bytes / (target.multiprocessors * resident * rest);
-    again = (facts.passes - 1) * std::max(1 - inL2, 0.0) * rest /
+    again = (getPasses(candidate) - 1) * std::max(1 - inL2, 0.0) * rest /
             (getRowBytes() * rows);
   }
   double traffic = 0;
   for (const ScheduleAccess &access : facts.accesses) {
     double run = access.elementBytes;
+    // What small strides leave out others read as a rule, as in windows.
     for (size_t dim = 0; dim < extents.size(); ++dim)
-      if (access.strides[dim] == 1)
+      if (access.strides[dim] > 0 &&
+          access.strides[dim] * access.elementBytes < sectorBytes)
         run *=
             std::min<double>(extents[dim], dim < numAxes ? candidate.block[dim]
                                                          : getRow(candidate));
@@ -466,7 +495,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
       (double(candidate.elementsPerThread) * (facts.instructions + 1) +
        (candidate.chunk ? stepInstructions : 0)) *
           chunks +
-      facts.dependentReductions * getExchangeInstructions(candidate);
+      (facts.dependentReductions + facts.scans * chunks) *
+          getExchangeInstructions(candidate);
   // Few warps leave gaps, most of all in loops, where one instruction waits for
   // the other.
   double independent = candidate.chunk ? 1 : 4;
@@ -489,7 +519,10 @@ void Model::estimate(ScheduleChoice &candidate) const {
   }
   double traffic = getTraffic(candidate, resident);
   double transfer = traffic / candidate.blocks / share;
-  double latency = access + compute + estimateReduction(candidate);
+  // Chunks of a scan come one after the other; the next one is on its way.
+  double scan = facts.scans * estimateExchange(candidate);
+  double latency =
+      access + compute + estimateReduction(candidate) + chunks * scan;
   // How much of its share of the bandwidth a multiprocessor can use, and how
   // long the busiest one takes: blocks that load all they need at once take
   // turns in loading, computing and storing; in loops over chunks the warps go
@@ -497,8 +530,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double ratio, multiprocessor;
   if (candidate.chunk && !isStaged(candidate)) {
     ratio = resident * candidate.unroll * getLoadBytes(candidate) /
-            (share * access);
-    latency += (facts.passes - 1) * access;
+            (share * (facts.scans ? std::max(access, scan) : access));
+    latency += (getPasses(candidate) - 1) * access;
     multiprocessor = busiest * transfer / std::min(ratio, bandwidthBurst);
   } else {
     ratio = resident * transfer / (transfer / bandwidthBurst + latency);
@@ -683,6 +716,14 @@ std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
   }
   std::optional<ScheduleChoice> best =
       Model(facts, target, pins, /*shift=*/0).choose(error);
+  // Where registers don't hold all that is computed for one wide access,
+  // narrower ones do.
+  SchedulePins narrower = pins;
+  for (int64_t vector = maxAccessBytes / 2;
+       !best && !pins.vector && vector >= 1; vector /= 2) {
+    narrower.vector = vector;
+    best = Model(facts, target, narrower, /*shift=*/0).choose(error);
+  }
   int64_t shift = pins.vector ? 0 : getShift(facts);
   if (shift == 0)
     return best;

@@ -68,20 +68,25 @@ uint16_t combineHalf(AtomicOp op, Format format, uint16_t old, uint16_t a) {
   double x = decode(format, old), y = decode(format, a);
   double value = addToOdd(x, y);
   if (op == AtomicOp::Min)
-    value = x != x ? y : y != y ? x : std::min(x, y);
+    value = lesserOf(x, y);
   else if (op == AtomicOp::Max)
-    value = x != x ? y : y != y ? x : std::max(x, y);
+    value = greaterOf(x, y);
   return uint16_t(encode(format, value, Rounding::NearestEven));
 }
 
 /// f32 additions flush subnormal numbers in global memory only.
-float addFloats(float a, float b, bool flushes) {
-  float sum = flushes ? flush(flush(a) + flush(b)) : a + b;
+float addFloats(float a, float b, bool isGlobal) {
+  float sum = isGlobal ? flush(flush(a) + flush(b)) : a + b;
   return sum != sum ? asFloat(canonicalNan) : sum;
 }
 
+double addDoubles(double a, double b, bool isGlobal) {
+  double sum = addInMemory(a, b);
+  return isGlobal || sum == sum ? sum : quieted(sum);
+}
+
 uint64_t combine(AtomicOp op, Type type, uint64_t old, uint64_t a, uint64_t b,
-                 bool flushes) {
+                 bool isGlobal) {
   switch (type) {
   case Type::S32:
     return uint32_t(
@@ -98,9 +103,9 @@ uint64_t combine(AtomicOp op, Type type, uint64_t old, uint64_t a, uint64_t b,
                                      uint32_t(b));
   case Type::F32:
     return asBits(
-        addFloats(asFloat(uint32_t(old)), asFloat(uint32_t(a)), flushes));
+        addFloats(asFloat(uint32_t(old)), asFloat(uint32_t(a)), isGlobal));
   case Type::F64:
-    return asBits(asDouble(old) + asDouble(a));
+    return asBits(addDoubles(asDouble(old), asDouble(a), isGlobal));
   case Type::F16:
     return combineHalf(op, f16Format, uint16_t(old), uint16_t(a));
   case Type::BF16:

@@ -7,6 +7,7 @@
 #include "Lanes.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace deplo::emulator;
 
@@ -176,6 +177,45 @@ uint64_t clampInteger(uint64_t value, Type from, Type to) {
   return uint64_t(std::clamp(exact, low, high));
 }
 
+bool isNanBits(Format format, uint64_t raw) {
+  return (raw & (format.sign() - 1)) > format.infinity();
+}
+
+/// Conversions that the GPU does on the bits: those that keep the payload of a
+/// NaN, and rounding to tf32 with ties away from zero.
+std::optional<uint64_t> convertKept(uint64_t raw, Type from, Type to,
+                                    const Conversion &how) {
+  if (to == Type::TF32 && how.rounding == Rounding::NearestAway) {
+    constexpr uint32_t keep = 0xffffe000, lastBit = 0x2000;
+    auto bits = uint32_t(raw);
+    bool isNan = isNanBits(f32Format, bits);
+    bits = (isNan ? bits : bits + lastBit / 2) & keep;
+    bool isFinite = (bits & f32Format.infinity()) != f32Format.infinity();
+    return how.isFinite && !isFinite ? bits - lastBit : bits;
+  }
+  if (how.saturates || how.isRelu || how.isFinite)
+    return std::nullopt;
+  if (from == Type::F64 && to != Type::F64 && isFloatType(to)) {
+    double value = asDouble(raw);
+    if (value != value)
+      return narrowNan(formatOf(to), value);
+  }
+  if (how.isIntegral || to == Type::TF32)
+    return std::nullopt;
+  if (from == Type::BF16 && to == Type::F32 && !how.flushes)
+    return raw << 16;
+  if (from == Type::F32 && to == Type::F32 && !how.flushes)
+    return raw;
+  if (from == Type::F16 && to == Type::F64 && isNanBits(f16Format, raw)) {
+    uint64_t sign = raw >> 15 << 63, payload = (raw & 0x3ff) << 42;
+    return asBits(quieted(asDouble(sign | uint64_t(0x7ff) << 52 | payload)));
+  }
+  if (from == Type::F32 && to == Type::F64 && how.flushes &&
+      isNanBits(f32Format, raw))
+    return asBits(double(asFloat(canonicalNan)));
+  return std::nullopt;
+}
+
 /// One number. `raw` has the source's low bits.
 uint64_t convert(uint64_t raw, Type from, Type to, const Conversion &how) {
   if (!isFloatType(from)) {
@@ -186,6 +226,8 @@ uint64_t convert(uint64_t raw, Type from, Type to, const Conversion &how) {
       return asBits(integerToDouble(value, isSigned(from), how.rounding));
     return storeFloat(integerToOdd(value, isSigned(from)), to, how);
   }
+  if (std::optional<uint64_t> kept = convertKept(raw, from, to, how))
+    return *kept;
   double value = loadFloat(raw, from, how.flushes);
   if (!isFloatType(to) && to != Type::TF32)
     return floatToInteger(value, from, to, how);

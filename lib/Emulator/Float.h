@@ -40,6 +40,13 @@ inline uint64_t asBits(double value) { return bitCast<uint64_t>(value); }
 /// What an f32 operation gives for NaN.
 constexpr uint32_t canonicalNan = 0x7fffffff;
 
+constexpr uint64_t signOfDouble = uint64_t(1) << 63;
+
+/// A NaN of f64 keeps its sign and payload and becomes quiet.
+inline double quieted(double nan) {
+  return asDouble(asBits(nan) | uint64_t(1) << 51);
+}
+
 /// Flushes a subnormal number to zero of its sign.
 inline float flush(float x) {
   uint32_t bits = asBits(x);
@@ -178,6 +185,47 @@ inline double addToOdd(double a, double b) {
 /// The sum of an exact product and a number, of formats up to f32.
 inline double fmaToOdd(double a, double b, double c) {
   return addToOdd(a * b, c);
+}
+
+/// The smaller one, or the number where the other is NaN; -0 is below +0.
+template <typename T> inline T lesserOf(T a, T b) {
+  if (a != a || b != b)
+    return a != a ? b : a;
+  return a < b || (a == b && std::signbit(a)) ? a : b;
+}
+template <typename T> inline T greaterOf(T a, T b) {
+  if (a != a || b != b)
+    return a != a ? b : a;
+  return a > b || (a == b && !std::signbit(a)) ? a : b;
+}
+
+/// a + b in f64, as atomics on global memory do it: a NaN stays as it is.
+inline double addInMemory(double a, double b) {
+  return b != b ? b : a != a ? a : a + b;
+}
+
+/// What an f64 operation makes of its exact `value` and NaN operands: it hands
+/// on that of the second, if it is one, else of the third, else of the first.
+inline double handOnNan(double value, double a) {
+  return a != a ? quieted(a) : value;
+}
+inline double handOnNan(double value, double a, double b) {
+  return b != b ? quieted(b) : handOnNan(value, a);
+}
+inline double handOnNan(double value, double a, double b, double c) {
+  return b != b ? quieted(b) : c != c ? quieted(c) : handOnNan(value, a);
+}
+/// One of f32 makes its own NaN.
+template <typename... Operands>
+inline float handOnNan(float value, Operands...) {
+  return value;
+}
+
+/// A NaN of f64 in a narrower format: what of its payload fits, quiet.
+inline uint32_t narrowNan(Format format, double nan) {
+  uint64_t bits = asBits(quieted(nan));
+  uint32_t payload = uint32_t((bits << 12) >> (64 - format.fractionBits));
+  return (bits >> 63 ? format.sign() : 0) | format.infinity() | payload;
 }
 
 inline float halfToFloat(uint16_t bits) {

@@ -18,19 +18,28 @@ using namespace deplo::emulator;
 /// Inst::a of these instructions.
 enum FloatFlags : uint32_t { flushes = 1, saturates = 2 };
 
-struct FAdd {
+/// Of operations whose f64 forms hand on a NaN.
+struct Arithmetic {
+  static constexpr bool handsOnNan = true;
+};
+/// Of others, which say themselves what they make of one.
+struct Special {
+  static constexpr bool handsOnNan = false;
+};
+
+struct FAdd : Arithmetic {
   template <typename T> static T run(T a, T b) { return a + b; }
 };
-struct FSub {
+struct FSub : Arithmetic {
   template <typename T> static T run(T a, T b) { return a - b; }
 };
-struct FMul {
+struct FMul : Arithmetic {
   template <typename T> static T run(T a, T b) { return a * b; }
 };
-struct FDiv {
+struct FDiv : Arithmetic {
   template <typename T> static T run(T a, T b) { return a / b; }
 };
-struct Fma {
+struct Fma : Arithmetic {
   static float run(float a, float b, float c) {
     return __builtin_fmaf(a, b, c);
   }
@@ -38,11 +47,11 @@ struct Fma {
     return __builtin_fma(a, b, c);
   }
 };
-struct FSqrt {
+struct FSqrt : Arithmetic {
   static float run(float a) { return __builtin_sqrtf(a); }
   static double run(double a) { return __builtin_sqrt(a); }
 };
-struct FRcp {
+struct FRcp : Arithmetic {
   template <typename T> static T run(T a) { return T(1) / a; }
 };
 
@@ -56,6 +65,15 @@ inline float finishLane(float value, uint32_t flags) {
 
 inline double finishLane(double value, uint32_t) { return value; }
 
+/// `Op` on lanes that are prepared.
+template <typename Op, typename T, typename... Operands>
+inline T runLane(uint32_t flags, T a, Operands... rest) {
+  T value = finishLane(Op::run(a, rest...), flags);
+  if constexpr (Op::handsOnNan)
+    return handOnNan(value, a, rest...);
+  return value;
+}
+
 inline float prepare(float value, bool flushing) {
   return flushing ? flush(value) : value;
 }
@@ -68,21 +86,19 @@ inline void floatLanes(Warp &warp, const Inst &inst, uint32_t mask) {
   T *d = warp.row<T>(inst.result(0));
   if constexpr (arity == 1) {
     writeLanes(d, mask, [=](unsigned l) {
-      return finishLane(Op::run(prepare(a[l], flushing)), flags);
+      return runLane<Op>(flags, prepare(a[l], flushing));
     });
   } else if constexpr (arity == 2) {
     const T *b = warp.row<T>(inst.source(1));
     writeLanes(d, mask, [=](unsigned l) {
-      return finishLane(
-          Op::run(prepare(a[l], flushing), prepare(b[l], flushing)), flags);
+      return runLane<Op>(flags, prepare(a[l], flushing),
+                         prepare(b[l], flushing));
     });
   } else {
     const T *b = warp.row<T>(inst.source(1)), *c = warp.row<T>(inst.source(2));
     writeLanes(d, mask, [=](unsigned l) {
-      return finishLane(Op::run(prepare(a[l], flushing),
-                                prepare(b[l], flushing),
-                                prepare(c[l], flushing)),
-                        flags);
+      return runLane<Op>(flags, prepare(a[l], flushing),
+                         prepare(b[l], flushing), prepare(c[l], flushing));
     });
   }
 }

@@ -65,45 +65,30 @@ Handler selectPacked(Form &form, Inst &inst) {
 // Sign, minimum, maximum
 //===----------------------------------------------------------------------===//
 
-struct FAbs {
-  static uint32_t run(uint32_t a) { return a & 0x7fffffff; }
-  static uint64_t run(uint64_t a) { return a & ~(uint64_t(1) << 63); }
+// They are additions to the GPU: a NaN of f64 keeps its sign.
+struct FAbs : Arithmetic {
+  static float run(float a) { return std::abs(a); }
+  static double run(double a) { return std::abs(a); }
 };
-struct FNeg {
-  static uint32_t run(uint32_t a) { return a ^ 0x80000000; }
-  static uint64_t run(uint64_t a) { return a ^ (uint64_t(1) << 63); }
-};
-struct FAbsFlush {
-  static float run(float a) { return asFloat(asBits(a) & 0x7fffffff); }
-};
-struct FNegFlush {
-  static float run(float a) { return asFloat(asBits(a) ^ 0x80000000); }
+struct FNeg : Arithmetic {
+  template <typename T> static T run(T a) { return -a; }
 };
 
-template <typename Bits, typename Flushing>
-Handler selectSign(Form &form, Inst &inst) {
+template <typename Op> Handler selectSign(Form &form, Inst &inst) {
   inst.a = flagsOf(form);
-  if (form.type() == Type::F64)
-    return unary<Bits, uint64_t, uint64_t>;
-  if (inst.a & flushes)
-    return floatHandler<Flushing, 1, float, false>;
-  return unary<Bits, uint32_t, uint32_t>;
+  return form.type() == Type::F64 ? floatHandler<Op, 1, double, false>
+                                  : floatHandler<Op, 1, float, false>;
 }
 
 /// The smaller, with -0 below +0. NaN gives the other one, or NaN if
 /// `keepsNan`.
-template <bool isMax, bool keepsNan, bool isAbsolute> struct MinMax {
+template <bool isMax, bool keepsNan, bool isAbsolute> struct MinMax : Special {
   template <typename T> static T run(T a, T b) {
-    if (a != a || b != b) {
-      if (keepsNan)
-        return std::numeric_limits<T>::quiet_NaN();
-      return a != a ? b : a;
-    }
+    if (keepsNan && (a != a || b != b))
+      return std::numeric_limits<T>::quiet_NaN();
     T x = isAbsolute ? std::abs(a) : a, y = isAbsolute ? std::abs(b) : b;
-    bool takesA = isMax ? x > y || (x == y && !std::signbit(x))
-                        : x < y || (x == y && std::signbit(x));
+    T result = isMax ? greaterOf(x, y) : lesserOf(x, y);
     bool isNegative = isAbsolute && (std::signbit(a) != std::signbit(b));
-    T result = takesA ? x : y;
     return isNegative ? -result : result;
   }
 };
@@ -173,27 +158,27 @@ Handler selectTest(Form &form, Inst &inst) {
 // Approximations: evaluated in double, so within the documented error
 //===----------------------------------------------------------------------===//
 
-struct ExpTwo {
+struct ExpTwo : Special {
   static float run(float a) { return float(std::exp2(double(a))); }
 };
-struct LogTwo {
+struct LogTwo : Special {
   static float run(float a) { return float(std::log2(double(a))); }
 };
-struct RsqrtOf {
+struct RsqrtOf : Special {
   static float run(float a) { return float(1.0 / std::sqrt(double(a))); }
   static double run(double a) { return 1.0 / std::sqrt(a); }
 };
-struct SinOf {
+struct SinOf : Special {
   static float run(float a) { return float(std::sin(double(a))); }
 };
-struct CosOf {
+struct CosOf : Special {
   static float run(float a) { return float(std::cos(double(a))); }
 };
-struct TanhOf {
+struct TanhOf : Special {
   static float run(float a) { return float(std::tanh(double(a))); }
 };
 /// a times the reciprocal of b, which is zero for b from 2^126.
-struct ApproximateDiv {
+struct ApproximateDiv : Special {
   static float run(float a, float b) {
     if (std::abs(b) > 0x1p126f &&
         std::abs(b) <= std::numeric_limits<float>::max())
@@ -202,9 +187,12 @@ struct ApproximateDiv {
   }
 };
 
-/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: the upper 32 bits only.
-template <typename Op> struct UpperHalf {
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: the upper 32 bits only, of the
+/// operand too.
+template <typename Op> struct UpperHalf : Special {
+  static constexpr uint64_t upperBits = 0xffffffff00000000;
   static double run(double a) {
+    a = asDouble(asBits(a) & upperBits);
     if (std::fpclassify(a) == FP_SUBNORMAL)
       a = std::copysign(0.0, a);
     double value = Op::run(a);
@@ -212,7 +200,7 @@ template <typename Op> struct UpperHalf {
       value = std::copysign(0.0, value);
     if (value != value)
       return asDouble(0x7fffffff00000000);
-    return asDouble(asBits(value) & 0xffffffff00000000);
+    return asDouble(asBits(value) & upperBits);
   }
 };
 
@@ -264,10 +252,10 @@ const Definition table[] = {
     {"sin", "approx ftz? f32", "=T T", selectF32<SinOf, 1>},
     {"cos", "approx ftz? f32", "=T T", selectF32<CosOf, 1>},
     {"tanh", "approx f32", "=T T", selectF32<TanhOf, 1>},
-    {"abs", "ftz? f32", "=T T", selectSign<FAbs, FAbsFlush>},
-    {"abs", "f64", "=T T", selectSign<FAbs, FAbsFlush>},
-    {"neg", "ftz? f32", "=T T", selectSign<FNeg, FNegFlush>},
-    {"neg", "f64", "=T T", selectSign<FNeg, FNegFlush>},
+    {"abs", "ftz? f32", "=T T", selectSign<FAbs>},
+    {"abs", "f64", "=T T", selectSign<FAbs>},
+    {"neg", "ftz? f32", "=T T", selectSign<FNeg>},
+    {"neg", "f64", "=T T", selectSign<FNeg>},
     {"min", "ftz? NaN? xorsign? abs? f32", "=T T T", selectMinMax<false>},
     {"min", "f64", "=T T T", selectMinMax<false>},
     {"max", "ftz? NaN? xorsign? abs? f32", "=T T T", selectMinMax<true>},

@@ -33,6 +33,10 @@ template <typename H> bool isSubnormal(uint16_t bits) {
   return (bits & H::format.infinity()) == 0;
 }
 
+template <typename H> bool isNan(uint16_t bits) {
+  return (bits & (H::format.sign() - 1)) > H::format.infinity();
+}
+
 template <typename H> uint16_t flushHalf(uint16_t bits, uint32_t flags) {
   return (flags & flushes) && isSubnormal<H>(bits)
              ? uint16_t(bits & H::format.sign())
@@ -71,11 +75,8 @@ template <typename H> struct HFma {
 template <typename H, bool isMax> struct HMinMax {
   static uint16_t run(uint16_t a, uint16_t b, uint32_t flags) {
     float x = H::load(a), y = H::load(b);
-    if (x != x || y != y) {
-      if ((flags & keepsNan) || (x != x && y != y))
-        return uint16_t(H::format.nan());
-      return x != x ? b : a;
-    }
+    if ((x != x && y != y) || ((flags & keepsNan) && (x != x || y != y)))
+      return uint16_t(H::format.nan());
     uint16_t sign = uint16_t(H::format.sign()), signs = (a ^ b) & sign;
     if (flags & isAbsolute) {
       a = uint16_t(a & ~sign);
@@ -83,20 +84,21 @@ template <typename H, bool isMax> struct HMinMax {
       x = std::abs(x);
       y = std::abs(y);
     }
-    bool takesA = isMax ? x > y || (x == y && !std::signbit(x))
-                        : x < y || (x == y && std::signbit(x));
-    uint16_t result = takesA ? a : b;
+    float chosen = isMax ? greaterOf(x, y) : lesserOf(x, y);
+    uint16_t result = asBits(chosen) == asBits(x) ? a : b;
     return flags & isAbsolute ? uint16_t(result | signs) : result;
   }
 };
 template <typename H> struct HNeg {
   static uint16_t run(uint16_t a, uint32_t) {
-    return uint16_t(a ^ H::format.sign());
+    return isNan<H>(a) ? uint16_t(H::format.nan())
+                       : uint16_t(a ^ H::format.sign());
   }
 };
 template <typename H> struct HAbs {
   static uint16_t run(uint16_t a, uint32_t) {
-    return uint16_t(a & ~H::format.sign());
+    return isNan<H>(a) ? uint16_t(H::format.nan())
+                       : uint16_t(a & ~H::format.sign());
   }
 };
 template <typename H> struct HExpTwo {

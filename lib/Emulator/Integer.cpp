@@ -109,8 +109,7 @@ struct Mad24Hi {
   }
 };
 
-// Division by zero gives all ones, as the hardware's routine does; the
-// remainder is then the dividend.
+// By zero both give all ones, as the GPU's routine does.
 struct Div {
   template <typename T> static T run(T a, T b) {
     if (b == 0)
@@ -124,7 +123,7 @@ struct Div {
 struct Rem {
   template <typename T> static T run(T a, T b) {
     if (b == 0)
-      return a;
+      return T(~T(0));
     if constexpr (std::is_signed_v<T>)
       if (b == -1)
         return 0;

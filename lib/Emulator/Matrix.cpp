@@ -226,19 +226,74 @@ void forAccumulators(const Multiply &mma, Visit &&visit) {
       }
 }
 
+/// The rows of A and the columns of B, in steps that the hardware does after
+/// each other.
+struct Steps {
+  static constexpr unsigned most = 2;
+  FactorRow a[most][16], b[most][8];
+};
+
+/// Numbers of eight bits are multiplied as f16: first the lower halves of all
+/// registers, then the upper ones.
+unsigned gatherFloats(Warp &warp, const Inst &inst, const Multiply &mma,
+                      Steps &steps) {
+  unsigned bits = elementBits(mma.a);
+  bool isWidened = bits == 8;
+  gatherOperands(
+      inst, mma,
+      [&](bool isA, unsigned outer, unsigned k, const Ref &ref, unsigned lane,
+          unsigned i) {
+        Type type = isA ? mma.a : mma.b;
+        uint32_t number = elementBitsOf(warp.row<uint32_t>(ref)[lane], i, bits);
+        unsigned step = 0;
+        if (isWidened) {
+          step = i / 2;
+          k = k / 4 * 2 + i % 2;
+          Format format = type == Type::E4M3 ? e4m3Format : e5m2Format;
+          number =
+              encode(f16Format, decode(format, number), Rounding::NearestEven);
+          type = Type::F16;
+        }
+        (isA ? steps.a[step][outer] : steps.b[step][outer])
+            .set(k, type, number);
+      });
+  return isWidened ? Steps::most : 1;
+}
+
+/// sums = accumulators + A B.
+void multiplySteps(const Multiply &mma, const Steps &steps, unsigned count,
+                   float (&sums)[16][8]) {
+  const bool isHalf = mma.d == Type::F16, isWidened = count > 1;
+  const Precision precision = precisionOf(isWidened ? Type::F16 : mma.a, mma.d);
+  for (unsigned row = 0; row < mma.m; ++row) {
+    float products[8] = {};
+    float *sum = isWidened ? products : sums[row];
+    for (unsigned step = 0; step < count; ++step) {
+      dotProducts(sum, sum, steps.a[step][row], steps.b[step], 8, mma.k / count,
+                  precision);
+      if (isHalf)
+        for (unsigned column = 0; column < 8; ++column)
+          sum[column] = halfToFloat(sumAsHalf(sum[column]));
+    }
+    if (!isWidened)
+      continue;
+    // The accumulators are added at the end, by an addition of their own.
+    for (unsigned column = 0; column < 8; ++column) {
+      float &sum = sums[row][column];
+      double exact = addToOdd(sum, products[column]);
+      Format format = isHalf ? f16Format : f32Format;
+      sum = float(decode(format, encode(format, exact, Rounding::NearestEven)));
+      sum = sum != sum ? asFloat(canonicalNan) : sum;
+    }
+  }
+}
+
 void multiplyFloats(Warp &warp, const Inst &inst, uint32_t mask) {
   if (!requireWholeWarp(warp, inst, mask))
     return;
   Multiply mma = multiplyOf(inst);
-  FactorRow a[16], b[8];
-  unsigned bits = elementBits(mma.a);
-  gatherOperands(inst, mma,
-                 [&](bool isA, unsigned outer, unsigned k, const Ref &ref,
-                     unsigned lane, unsigned i) {
-                   uint32_t word = warp.row<uint32_t>(ref)[lane];
-                   (isA ? a : b)[outer].set(k, isA ? mma.a : mma.b,
-                                            elementBitsOf(word, i, bits));
-                 });
+  Steps steps;
+  unsigned count = gatherFloats(warp, inst, mma, steps);
   unsigned first = mma.aRegisters() + mma.bRegisters();
   float sums[16][8];
   forAccumulators(mma, [&](unsigned r, unsigned half, unsigned lane,
@@ -248,9 +303,7 @@ void multiplyFloats(Warp &warp, const Inst &inst, uint32_t mask) {
                             ? halfToFloat(uint16_t(word >> (16 * half)))
                             : asFloat(word);
   });
-  for (unsigned row = 0; row < mma.m; ++row)
-    dotProducts(sums[row], sums[row], a[row], b, 8, mma.k,
-                alignmentBits(mma.a));
+  multiplySteps(mma, steps, count, sums);
   for (unsigned r = 0; r < mma.dRegisters(); ++r)
     if (inst.result(r).bank == Ref::Registers)
       std::memset(warp.row<uint32_t>(inst.result(r)), 0,
@@ -312,7 +365,9 @@ void multiplyDoubles(Warp &warp, const Inst &inst, uint32_t mask) {
       auto [row, column] = accumulatorOf(lane, r);
       double sum = warp.row<double>(inst.source(first + r))[lane];
       for (unsigned k = 0; k < mma.k; ++k)
-        sum = std::fma(a[row * mma.k + k], b[column * mma.k + k], sum);
+        sum =
+            handOnNan(std::fma(a[row * mma.k + k], b[column * mma.k + k], sum),
+                      a[row * mma.k + k], b[column * mma.k + k], sum);
       writeLane(warp, inst.result(r), lane, asBits(sum));
     }
   countersOf(warp, inst).tensorOperations += uint64_t(mma.m) * 8 * mma.k;

@@ -39,10 +39,20 @@ void FactorRow::set(unsigned k, Type type, uint32_t bits, bool isNegated) {
   exponent[k] = x == 0 ? noExponent : std::max(biased, 1) - format.bias();
 }
 
-// Measured on an H200: two bits below the last one of f32; numbers of eight
-// bits keep 13 fraction bits.
-int deplo::emulator::alignmentBits(Type type) {
-  return type == Type::E4M3 || type == Type::E5M2 ? 13 : 25;
+// Measured on an H200: two bits below the last one of f32. wgmma on numbers of
+// eight bits keeps 13 fraction bits, of an f32 result too.
+Precision deplo::emulator::precisionOf(Type type, Type d) {
+  constexpr int bitsOfF32 = int(f32Format.fractionBits);
+  constexpr int guardBits = 2, bitsOfEights = 13;
+  const bool isHalf = d == Type::F16;
+  if (type != Type::E4M3 && type != Type::E5M2)
+    return {bitsOfF32 + guardBits, bitsOfF32, isHalf};
+  return {bitsOfEights, isHalf ? bitsOfF32 : bitsOfEights, isHalf};
+}
+
+uint16_t deplo::emulator::sumAsHalf(float sum) {
+  uint16_t half = floatToHalf(sum);
+  return half == f16Format.sign() ? 0 : half;
 }
 
 /// 2^exponent, within the range of double.
@@ -63,7 +73,7 @@ static float specialDotProduct(float accumulator, const FactorRow &a,
 template <unsigned depth>
 static inline __attribute__((always_inline)) float
 dotProduct(float accumulator, const FactorRow &a, const FactorRow &b,
-           int keptBits) {
+           Precision precision) {
   double products[depth];
   int32_t largest = noExponent;
   for (unsigned k = 0; k < depth; ++k)
@@ -73,7 +83,7 @@ dotProduct(float accumulator, const FactorRow &a, const FactorRow &b,
     largest = std::max(largest, std::max(int(magnitude >> 23), 1) - 127);
   if (largest == noExponent)
     return accumulator + 0.0f;
-  const double scale = powerOfTwo(keptBits - largest);
+  const double scale = powerOfTwo(precision.aligned - largest);
   double check = 0;
   for (unsigned k = 0; k < depth; ++k) {
     products[k] = a.value[k] * b.value[k];
@@ -85,36 +95,40 @@ dotProduct(float accumulator, const FactorRow &a, const FactorRow &b,
   double sum = double(int32_t(double(accumulator) * scale));
   for (unsigned k = 0; k < depth; ++k)
     sum += double(int32_t(products[k] * scale));
-  double value = sum * powerOfTwo(largest - keptBits);
+  double value = sum * powerOfTwo(largest - precision.aligned);
   if (std::abs(value) >= 0x1p128)
     return std::copysign(std::numeric_limits<float>::infinity(), float(value));
   // Toward zero: what is left is below the last bit.
   float rounded = float(value);
   if (std::abs(double(rounded)) > std::abs(value))
     rounded = asFloat(asBits(rounded) - 1);
+  int dropped = int(f32Format.fractionBits) - precision.result;
+  uint32_t bits = asBits(rounded) >> dropped << dropped;
+  rounded = asFloat(bits | uint32_t(precision.isSticky && rounded != value));
   return rounded == 0 ? 0.0f : rounded;
 }
 
 template <unsigned depth>
 static inline __attribute__((always_inline)) void
 dotRow(float *results, const float *accumulators, const FactorRow &a,
-       const FactorRow *b, unsigned count, int keptBits) {
+       const FactorRow *b, unsigned count, Precision precision) {
   for (unsigned i = 0; i < count; ++i)
-    results[i] = dotProduct<depth>(accumulators[i], a, b[i], keptBits);
+    results[i] = dotProduct<depth>(accumulators[i], a, b[i], precision);
 }
 
 __attribute__((target_clones("avx2", "default"))) void
 deplo::emulator::dotProducts(float *results, const float *accumulators,
                              const FactorRow &a, const FactorRow *b,
-                             unsigned count, unsigned depth, int keptBits) {
+                             unsigned count, unsigned depth,
+                             Precision precision) {
   switch (depth) {
   case 4:
-    return dotRow<4>(results, accumulators, a, b, count, keptBits);
+    return dotRow<4>(results, accumulators, a, b, count, precision);
   case 8:
-    return dotRow<8>(results, accumulators, a, b, count, keptBits);
+    return dotRow<8>(results, accumulators, a, b, count, precision);
   case 16:
-    return dotRow<16>(results, accumulators, a, b, count, keptBits);
+    return dotRow<16>(results, accumulators, a, b, count, precision);
   default:
-    return dotRow<32>(results, accumulators, a, b, count, keptBits);
+    return dotRow<32>(results, accumulators, a, b, count, precision);
   }
 }

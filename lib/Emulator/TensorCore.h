@@ -25,13 +25,27 @@ struct FactorRow {
   void set(unsigned k, Type type, uint32_t bits, bool isNegated = false);
 };
 
-/// Bits below the largest exponent that alignment keeps, by the factors' type.
-int alignmentBits(Type type);
+/// Bits below the largest exponent that are kept.
+struct Precision {
+  /// Of what is added up.
+  int aligned;
+  /// Of the sum.
+  int result;
+  /// The sum will be rounded once more, to f16: its last bit says whether
+  /// anything was cut off.
+  bool isSticky = false;
+};
+
+/// Of wgmma and mma.sync on factors of `type`, to a result of `d`.
+Precision precisionOf(Type type, Type d = Type::F32);
+
+/// The sum as f16: to the nearest, and never -0.
+uint16_t sumAsHalf(float sum);
 
 /// results[i] = accumulators[i] + sum over k of a[k] * b[i][k], as f32.
 void dotProducts(float *results, const float *accumulators, const FactorRow &a,
                  const FactorRow *b, unsigned count, unsigned depth,
-                 int keptBits);
+                 Precision precision);
 
 } // namespace deplo::emulator
 

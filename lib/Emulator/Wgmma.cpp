@@ -10,6 +10,7 @@
 #include "Lanes.h"
 #include "Memory.h"
 #include "TensorCore.h"
+#include "Text.h"
 
 #include "deplo/Emulator/TensorMap.h"
 
@@ -72,6 +73,23 @@ struct Descriptor {
             uint32_t(bits >> 49) & 7};
   }
 
+  /// What is wrong with its fields; empty if nothing is.
+  std::string problem(uint64_t bits) const {
+    constexpr uint64_t fields = 0xc00e3fff3fff3fff;
+    if (bits & ~fields)
+      return "bits that have no meaning are set: " + hex(bits & ~fields) +
+             "; keep 14 bits of each address and offset";
+    if (baseOffset != 0)
+      return "a base offset can't be emulated";
+    // The swizzle repeats after eight rows.
+    uint64_t inPattern = start % (8 * rowBytes()) / 128 * 128;
+    if (swizzle != TensorSwizzle::None && inPattern != 0)
+      return "with a swizzle of " + std::to_string(rowBytes()) +
+             " bytes the matrix must begin at a multiple of " +
+             std::to_string(8 * rowBytes()) + ", it begins at " + hex(start);
+    return "";
+  }
+
   /// Bytes of a row of a swizzled core matrix.
   uint32_t rowBytes() const {
     static constexpr uint32_t bytes[] = {16, 32, 64, 128};
@@ -116,9 +134,9 @@ bool readShared(Warp &warp, const Inst &inst, uint64_t bits, unsigned first,
                 unsigned outers, unsigned depth, unsigned bytes,
                 bool isOuterMajor, Store &&store) {
   Descriptor descriptor = Descriptor::parse(bits);
-  if (descriptor.baseOffset != 0) {
-    warp.fail(Fault::Matrix, inst, 0,
-              "a base offset in a matrix descriptor can't be emulated");
+  std::string problem = descriptor.problem(bits);
+  if (!problem.empty()) {
+    warp.fail(Fault::Matrix, inst, 0, "matrix descriptor: " + problem);
     return false;
   }
   uint64_t base = uint64_t(warp.block->rank) << sharedRankShift;
@@ -235,7 +253,7 @@ bool multiplyFloats(Warp &warp, const Inst &inst, const Shape &shape,
   for (unsigned row = 0; row < rowsPerWarp; ++row) {
     float *sum = sums.data() + size_t(row) * shape.n;
     dotProducts(sum, sum, a[row], b.data(), shape.n, shape.k,
-                alignmentBits(shape.a));
+                precisionOf(shape.a, shape.d));
   }
   forAccumulators(shape, [&](unsigned r, unsigned half, unsigned lane,
                              unsigned row, unsigned column) {
@@ -244,7 +262,7 @@ bool multiplyFloats(Warp &warp, const Inst &inst, const Shape &shape,
     if (!isHalf)
       word = asBits(sum);
     else
-      word = (word & (half ? 0xffff : 0xffff0000)) | uint32_t(floatToHalf(sum))
+      word = (word & (half ? 0xffff : 0xffff0000)) | uint32_t(sumAsHalf(sum))
                                                          << (16 * half);
   });
   return true;

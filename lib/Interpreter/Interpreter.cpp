@@ -60,6 +60,8 @@ private:
   LogicalResult runBlocks(tile::KernelOp kernel, unsigned axis);
   LogicalResult runLoop(scf::ForOp loop);
   LogicalResult runReduce(loop::ReduceOp reduce);
+  LogicalResult runScan(loop::ScanOp scan);
+  void runRunning(loop::RunningOp running);
   LogicalResult runAccess(Operation *op, Value memref, ValueRange indices,
                           AffineMap map, Number &element, bool isStore);
   LogicalResult
@@ -87,6 +89,8 @@ private:
 
   DenseMap<Value, Numbers> numbers;
   DenseMap<Value, View> views;
+  /// What the running values of a scan have folded so far.
+  DenseMap<Operation *, Number> running;
   /// What a buffer or token stands for.
   DenseMap<Value, std::shared_ptr<Shared>> buffers;
   /// Allocations of the launch plan.
@@ -292,6 +296,8 @@ LogicalResult Interpreter::runShared(Operation *op) {
               state = Shared::State::Written;
         return success();
       })
+      .Case<tile::LaunchDependentsOp, tile::WaitDependenciesOp>(
+          [](Operation *) { return success(); }) // one kernel runs at a time
       .Case([&](tile::BarrierOp) {
         for (auto &[value, shared] : buffers) {
           shared->isRead = false;
@@ -351,6 +357,30 @@ static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis,
   return result;
 }
 
+/// Scans `input`, a tile of `type`, along `axis`, in ascending order from
+/// `carry`, or the identity; leaves there what all of it folds to.
+static Numbers scan(const Numbers &input, RankedTensorType type, int64_t axis,
+                    Monoid kind, Numbers &carry) {
+  ArrayRef<int64_t> shape = type.getShape();
+  ScalarFunction combine = getScalarFunction(kind, type.getElementType());
+  int64_t inner = getSize(shape.drop_front(axis + 1)), length = shape[axis],
+          outer = getSize(shape.take_front(axis));
+  if (carry.empty())
+    carry.assign(outer * inner,
+                 getNumber(getIdentity(kind, type.getElementType())));
+  Numbers result(input.size());
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      Number &running = carry[o * inner + i];
+      for (int64_t k = 0; k < length; ++k) {
+        int64_t place = (o * length + k) * inner + i;
+        Number operands[2] = {running, input[place]};
+        result[place] = running = combine(operands);
+      }
+    }
+  return result;
+}
+
 LogicalResult Interpreter::runTile(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tile::LoadOp load) {
@@ -404,6 +434,17 @@ LogicalResult Interpreter::runTile(Operation *op) {
           numbers[result] = fold(numbers.find(input)->second,
                                  cast<RankedTensorType>(input.getType()),
                                  reduce.getAxis(), kind);
+        return success();
+      })
+      .Case([&](tile::ScanOp op) {
+        Numbers carry;
+        if (op.getCarry())
+          carry = numbers.find(op.getCarry())->second;
+        Numbers result =
+            scan(numbers.find(op.getInput())->second, op.getInput().getType(),
+                 op.getAxis(), op.getKind(), carry);
+        numbers[op.getResult()] = std::move(result);
+        numbers[op.getTotal()] = std::move(carry);
         return success();
       })
       .Case([&](tile::BroadcastOp broadcast) {
@@ -553,6 +594,24 @@ LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
   return success();
 }
 
+LogicalResult Interpreter::runScan(loop::ScanOp scan) {
+  for (auto op : scan.getBody()->getOps<loop::RunningOp>())
+    running[op] = getNumber(getIdentity(op.getKind(), op.getType()));
+  for (int64_t k = 0, extent = scan.getExtent(); k < extent; ++k) {
+    setIndex(scan.getInductionVar(), k);
+    if (failed(run(*scan.getBody())))
+      return failure();
+  }
+  return success();
+}
+
+void Interpreter::runRunning(loop::RunningOp op) {
+  Number operands[2] = {running[op],
+                        numbers.find(op.getValue())->second.front()};
+  running[op] = getScalarFunction(op.getKind(), op.getType())(operands);
+  numbers[op.getResult()] = {running[op]};
+}
+
 LogicalResult Interpreter::run(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<scf::YieldOp, loop::YieldOp, func::ReturnOp>(
@@ -563,6 +622,11 @@ LogicalResult Interpreter::run(Operation *op) {
       })
       .Case([&](scf::ForOp loop) { return runLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return runReduce(reduce); })
+      .Case([&](loop::ScanOp scan) { return runScan(scan); })
+      .Case([&](loop::RunningOp op) {
+        runRunning(op);
+        return success();
+      })
       .Case([&](loop::ForOp loop) {
         for (int64_t i = 0, extent = loop.getExtent(); i < extent; ++i) {
           setIndex(loop.getInductionVar(), i);

@@ -41,6 +41,7 @@ void buildGraphPipeline(OpPassManager &manager,
   OpPassManager &function = manager.nest<func::FuncOp>();
   function.addPass(graph::createDecomposePass());
   addCleanup(function);
+  function.addPass(graph::createSplitScanPass());
   function.addPass(graph::createGatherOperandsPass());
   addCleanup(function);
   function.addPass(graph::createFuseVerticalPass());
@@ -59,6 +60,7 @@ void buildLoopPipeline(OpPassManager &manager,
   OpPassManager &kernel = manager.nest<loop::KernelOp>();
   kernel.addPass(loop::createFuseReductionsPass());
   kernel.addPass(loop::createFuseLoopsPass());
+  kernel.addPass(loop::createUnrollWindowsPass());
   addCleanup(kernel);
   tile::SplitReducePassOptions split;
   split.alignment = options.alignment;
@@ -95,10 +97,12 @@ void buildTilePipeline(OpPassManager &manager,
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
   kernel.addPass(tile::createHoistLoadsPass());
+  kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
+  kernel.addPass(tile::createProgrammaticLaunchPass());
 }
 
 void buildKernelPipeline(OpPassManager &manager,
@@ -160,6 +164,7 @@ std::string getStepName(StringRef passFlag) {
   static const std::pair<StringLiteral, StringLiteral> steps[] = {
       {"deplo-linalg-to-graph", "g:linalg_to_graph"},
       {"deplo-decompose", "g:decompose"},
+      {"deplo-split-scan", "g:split_scan"},
       {"deplo-gather-operands", "g:gather_operands"},
       {"deplo-fuse-vertical", "g:fuse_vertical"},
       {"deplo-fuse-horizontal", "g:fuse_horizontal"},
@@ -168,6 +173,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-merge-equal-kernels", "l:merge_equal_kernels"},
       {"deplo-fuse-reductions", "l:fuse_reductions"},
       {"deplo-fuse-loops", "l:fuse_loops"},
+      {"deplo-unroll-windows", "l:unroll_windows"},
       {"deplo-attach-target", "g:attach_target"},
       {"deplo-split-reduce", "l:split_reduce"},
       {"deplo-select-schedule", "t:select_schedule"},
@@ -182,8 +188,10 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-pad-smem", "t:014_pad_smem"},
       {"deplo-hoist-loads", "t:hoist_loads"},
+      {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
       {"deplo-vectorize-access", "t:vectorize_access"},
+      {"deplo-programmatic-launch", "t:programmatic_launch"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},
       {"deplo-legalize-for-nvvm", "k:legalize_for_nvvm"},
       {"deplo-kernel-to-ptx", "k:kernel_to_ptx"},

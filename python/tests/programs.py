@@ -99,6 +99,26 @@ LAST: dict[str, tuple[str, bool]] = {
 }
 
 
+# Conversions there and back; the limit keeps f16 finite.
+CASTS = {torch.float16: 1e4, torch.bfloat16: 1e4}
+INTEGERS = (torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool)
+# Of an element v and an integer n: how v moves with n.
+WITH_INTEGERS: dict[str, tuple[str, Callable]] = {
+    "where": ("torch.where({n} > 1, {v}, 0.5)", lambda v, n: t.chosen(n > 1, v, 0.5)),
+    "mask": ("torch.where({n}.bool(), {v}, 0.0)", lambda v, n: t.chosen(n.bool(), v, 0.0)),
+    "times": ("{v} * {n}", lambda v, n: t.mul(v, Tracked.exact(n))),
+    "plus": ("{v} + ({n} + 3) % 4", lambda v, n: t.add(v, Tracked.exact((n + 3) % 4))),
+    "halved": (
+        "{v} + torch.div({n}.int(), 2, rounding_mode='floor').to(torch.int8)",
+        lambda v, n: t.add(v, Tracked.exact(n.int() // 2)),
+    ),
+    "total": (
+        "{v} + {n}.sum(0, keepdim=True) // 8",
+        lambda v, n: t.add(v, Tracked.exact(n.sum(0, keepdim=True) // 8)),
+    ),
+}
+
+
 @dataclass
 class Program:
     """Attributes:
@@ -133,6 +153,7 @@ class _Writer:
     dtype: torch.dtype
     lines: list[str] = field(default_factory=list)
     pool: list[tuple[str, Tracked]] = field(default_factory=list)
+    integers: torch.Tensor | None = None
 
     def pick(self, options: Sequence):
         return options[self.choose(len(options))]
@@ -154,7 +175,71 @@ class _Writer:
 
     def step(self) -> None:
         kinds = (self.unary, self.binary, self.along_axis, self.positive, self.last_axis, self.view)
-        self.pick((*kinds[:3], *kinds[:3], *kinds[3:]))()
+        rare = (self.cast, self.pool_windows, self.sort, self.scatter, self.with_integers)
+        self.pick((*kinds[:3], *kinds[:3], *kinds[3:], *rare))()
+
+    def cast(self) -> None:
+        """To another float dtype and back."""
+        dtype = self.pick(sorted(CASTS, key=str))
+        name, value = self.operand(CASTS[dtype])
+        self.put(f"{name}.to({dtype}).to({self.dtype})", rounded(value, dtype))
+
+    def pool_windows(self) -> None:
+        name, value = self.operand(50)
+        if min(value.value.shape) < 3:
+            return self.unary()
+        size, step, before = 2 + self.choose(2), 1 + self.choose(2), self.choose(2)
+        kind = self.pick(("max", "avg"))
+        text = f"F.{kind}_pool2d({{}}[None], {size}, {step}, {before})[0]"
+        rule = t.pooled(kind, size, step, before)
+        self.put(text.format(name), rule(value), exact=kind == "max")
+        return None
+
+    def sort(self) -> None:
+        name, value = self.operand()
+        axis, descending = self.choose(2), bool(self.choose(2))
+        count = 1 + self.choose(value.value.shape[axis])
+        text = self.pick(
+            (
+                f"torch.sort({name}, {axis}, {descending})[0]",
+                f"torch.topk({name}, {count}, {axis}, {descending})[0]",
+            )
+        )
+        self.put(text, t.moved_along(text, name, value, axis), exact=True)
+
+    def scatter(self) -> None:
+        name, value = self.operand(50)
+        rows = value.value.shape[0]
+        index = [self.choose(rows) for _ in range(1 + self.choose(min(rows, 5)))]
+        source = f"{name}[:{len(index)}]"
+        text = self.pick(("index_add", "index_copy", "index_select"))
+        if text == "index_copy":
+            index = sorted(set(index))
+            source = f"{name}[:{len(index)}]"
+        places = f"torch.tensor({index})"
+        if text == "index_select":
+            self.move(f"{name}.index_select(0, {places})", name, value)
+        elif text == "index_copy":
+            self.move(f"{name}.index_copy(0, {places}, {source})", name, value)
+        else:
+            whole = f"{name}.index_add(0, {places}, {source})"
+            self.put(whole, t.index_added(value, torch.tensor(index)))
+
+    def with_integers(self) -> None:
+        name, value = self.operand(50)
+        if self.integers is None or not _broadcast(value, Tracked.exact(self.integers)):
+            return self.unary()
+        key = self.pick(sorted(WITH_INTEGERS))
+        if self.integers.dtype == torch.bool and key in ("where", "plus", "total"):
+            key = "mask"
+        text, rule = WITH_INTEGERS[key]
+        self.put(text.format(v=name, n="n"), rule(value, self.integers))
+        return None
+
+    def move(self, text: str, name: str, value: Tracked) -> None:
+        """Errors move with the elements."""
+        places = [{name: x, "torch": torch, "F": F} for x in (value.value, value.error)]
+        self.put(text, Tracked(*(eval(text, place) for place in places)), exact=True)
 
     def unary(self) -> None:
         text, rule, limit = UNARY[self.pick(sorted(UNARY))]
@@ -217,8 +302,7 @@ class _Writer:
                 *self.moves(name, rows, columns),
             )
         )
-        places = [{name: x, "torch": torch, "F": F} for x in (value.value, value.error)]
-        self.put(text, Tracked(*(eval(text, place) for place in places)), exact=True)
+        self.move(text, name, value)
 
 
 def _abs(x: Tracked) -> Tracked:
@@ -245,11 +329,18 @@ def write_program(
     inputs = [torch.randn(shape, generator=generator).to(writer_dtype) for shape in shapes]
     names = [f"x{i}" for i in range(len(inputs))]
     writer.pool = [(name, Tracked.exact(x)) for name, x in zip(names, inputs, strict=True)]
+    if choose(3) == 0:
+        kind = writer.pick(INTEGERS)
+        numbers = torch.randint(0, 4, (rows, columns), generator=generator)
+        writer.integers = numbers.to(kind)
+        inputs.append(writer.integers)
+        names.append("n")
+    count = len(writer.pool)
     for _ in range(1 + choose(steps)):
         writer.step()
     name, value = writer.pool[-1]
     writer.put(f"{name} + 0.5", UNARY["shift"][1](value))  # so that not all results are views
-    results = writer.pool[len(inputs) :][-1 - choose(3) :]
+    results = writer.pool[count:][-1 - choose(3) :]
     returned = ", ".join(name for name, _ in results)
     source = "\n".join(
         [f"def program({', '.join(names)}):", *writer.lines, f"    return ({returned},)", ""]

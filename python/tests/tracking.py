@@ -189,3 +189,38 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
 
 def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
     return x / 2 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def chosen(mask: torch.Tensor, x: Tracked, other: float) -> Tracked:
+    """Elements where the mask, which is exact, is true."""
+    return Tracked(torch.where(mask, x.value, other), torch.where(mask, x.error, 0.0))
+
+
+def pooled(kind: str, size: int, step: int, before: int):
+    """Maxima or means of windows; those of errors bound the windows' errors."""
+
+    def pool(x: torch.Tensor, kind: str = kind) -> torch.Tensor:
+        function = getattr(torch.nn.functional, f"{kind}_pool2d")
+        return function(x[None], size, step, before)[0]
+
+    def rule(x: Tracked) -> Tracked:
+        error = pool(x.error)
+        if kind == "avg":
+            error = error + (size * size + 2) * F32 * pool(x.value.abs() + x.error)
+        return Tracked(pool(x.value), error)
+
+    return rule
+
+
+def moved_along(text: str, name: str, x: Tracked, axis: int) -> Tracked:
+    """Sorted: no element is further off than the worst of its row."""
+    value = eval(text, {name: x.value, "torch": torch})
+    return Tracked(value, x.error.amax(axis, keepdim=True).expand_as(value).clone())
+
+
+def index_added(x: Tracked, index: torch.Tensor) -> Tracked:
+    def added(values: torch.Tensor) -> torch.Tensor:
+        return values.index_add(0, index, values[: len(index)])
+
+    own = (len(index) + 1) * F32 * added(x.value.abs() + x.error)
+    return Tracked(added(x.value), added(x.error) + own)

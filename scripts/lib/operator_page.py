@@ -7,7 +7,7 @@ from collections import defaultdict
 import deplo.importer.lowering  # noqa: F401  (fills the table)
 from deplo.importer.dtypes import SUPPORTED
 from deplo.importer.registry import HANDLERS
-from deplo.importer.unsupported import NEAREST
+from deplo.importer.unsupported import BY_VALUES, NEAREST, SIZED_BY_VALUES
 
 _HEAD = """# Operators
 
@@ -35,7 +35,8 @@ def page() -> str:
         lines.append("")
     lines += ["## Not supported", "", "| operator | instead |", "|---|---|"]
     supported = {str(target).split(".")[1] for target in HANDLERS}
-    for name, remedy in sorted(NEAREST.items()):
+    refused = NEAREST | dict.fromkeys(SIZED_BY_VALUES, BY_VALUES)
+    for name, remedy in sorted(refused.items()):
         if name not in supported:
             lines.append(f"| `{name}` | {remedy} |")
     return "\n".join(lines) + "\n"

@@ -36,6 +36,21 @@ TEST(FusionCost, FewPiecesLeaveMultiprocessorsIdle) {
   EXPECT_DOUBLE_EQ(estimateSeconds(makeKernel(10'000, 0, 0, 1), machine), 2e-6);
 }
 
+TEST(FusionCost, EachKernelWaitsForItsFirstLoad) {
+  MachineModel slow = machine;
+  slow.latencySeconds = 0.5e-6;
+  EXPECT_DOUBLE_EQ(estimateSeconds(makeKernel(0, 0, 0), slow), 1.5e-6);
+}
+
+TEST(FusionCost, FewPiecesDrawMoreThanTheirShareOfBandwidth) {
+  MachineModel bursting = machine;
+  bursting.bandwidthBurst = 2;
+  EXPECT_DOUBLE_EQ(
+      estimateSeconds(makeKernel(500'000, 500'000, 0, 50), bursting), 2e-6);
+  // Arithmetic does not burst.
+  EXPECT_DOUBLE_EQ(estimateSeconds(makeKernel(0, 0, 1e7, 50), bursting), 3e-6);
+}
+
 TEST(FusionCost, LongPiecesAreReadInEachSweep) {
   // 1 MB a piece does not stay on chip.
   KernelCost longRows = makeKernel(100 << 20, 0, 0, 100, 3);

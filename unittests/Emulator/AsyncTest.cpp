@@ -250,6 +250,237 @@ TEST(Async, ClustersShareMemory) {
   EXPECT_FALSE(ran.outcome.ok());
 }
 
+TEST(Async, BlocksOfAClusterMustNotLeaveTheirReaders) {
+  std::string body = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  add.s64 %rd7, %rd5, %rd4;
+  st.shared.u32 [%rd7], %r0;
+  mov.u32 %r1, %cluster_ctarank;
+  xor.b32 %r2, %r1, 1;
+  mapa.shared::cluster.u64 %rd6, %rd7, %r2;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ld.shared::cluster.u32 %r3, [%rd6];
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned; // The last.
+  mul.wide.u32 %rd9, %r1, 128;
+  add.s64 %rd3, %rd3, %rd9;
+  st.global.u32 [%rd3], %r3;
+)";
+  Setting setting = numbers(32);
+  setting.grid = {2, 1, 1};
+  const char *pair = ".reqnctapercluster 2, 1, 1";
+  EXPECT_EQ(runBody(body, setting, shared, pair).findings(), "");
+  std::string last = "  barrier.cluster.arrive.aligned;\n"
+                     "  barrier.cluster.wait.aligned; // The last.\n";
+  std::string slow = R"(
+  mov.u32 %r4, 0;
+DELAY:
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p2, %r4, 5000;
+  @%p2 bra DELAY;
+)";
+  EXPECT_EQ(runBody(without(body, last, slow + last), setting, shared, pair)
+                .findings(),
+            "");
+  Ran bad = runBody(without(body, last, slow), setting, shared, pair);
+  EXPECT_NE(bad.findings().find("the block ends"), std::string::npos)
+      << bad.findings();
+  // The other one has gone already.
+  std::string late = without(body, "  ld.shared::cluster", R"(
+  mov.u32 %r4, 0;
+DELAY:
+  setp.eq.u32 %p1, %r1, 1;
+  @%p1 bra READ;
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p2, %r4, 5000;
+  @%p2 bra DELAY;
+READ:
+  ld.shared::cluster)");
+  EXPECT_EQ(runBody(late, setting, shared, pair).findings(), "");
+  bad = runBody(without(late, last), setting, shared, pair);
+  EXPECT_TRUE(bad.has(Fault::OutOfBounds)) << bad.findings();
+}
+
+TEST(Async, ADescriptorMustMakeSense) {
+  // 64 rows of 128 bytes, swizzled.
+  std::string body = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  mul.wide.u32 %rd6, %r0, 64;
+  add.s64 %rd7, %rd5, %rd6;
+  st.shared.v4.u32 [%rd7], {0, 0, 0, 0};
+  st.shared.v4.u32 [%rd7+16], {0, 0, 0, 0};
+  st.shared.v4.u32 [%rd7+32], {0, 0, 0, 0};
+  st.shared.v4.u32 [%rd7+48], {0, 0, 0, 0};
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  cvt.u32.u64 %r1, %rd5;
+  add.u32 %r1, %r1, 32;
+  shr.u32 %r1, %r1, 4;
+  cvt.u64.u32 %rd8, %r1;
+  or.b64 %rd8, %rd8, 0x4000004000010000;
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1, %f2, %f3, %f4}, %rd8, %rd8, 0, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+)";
+  std::string memory = ".shared .align 1024 .b8 buffer[8192];\n";
+  EXPECT_EQ(runBody(body, numbers(128), memory).findings(), "");
+  auto finds = [&](const std::string &what, const std::string &by,
+                   const char *text) {
+    Ran ran = runBody(without(body, what, by), numbers(128), memory);
+    EXPECT_TRUE(ran.has(Fault::Matrix)) << ran.findings();
+    EXPECT_NE(ran.findings().find(text), std::string::npos) << ran.findings();
+  };
+  finds("%r1, 32", "%r1, 128", "must begin at a multiple of 1024");
+  // An address that was not shifted runs into the next field.
+  finds("  shr.u32 %r1, %r1, 4;\n", "  shl.b32 %r1, %r1, 4;\n",
+        "bits that have no meaning");
+  finds("0x4000004000010000", "0x4002004000010000", "base offset");
+}
+
+TEST(Async, WgmmaOperandsInSharedMemoryAreInFlight) {
+  std::string body = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  mul.wide.u32 %rd6, %r0, 16;
+  add.s64 %rd7, %rd5, %rd6;
+  st.shared.v4.u32 [%rd7], {0, 0, 0, 0};
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  cvt.u32.u64 %r1, %rd5;
+  shr.u32 %r1, %r1, 4;
+  cvt.u64.u32 %rd8, %r1;
+  or.b64 %rd8, %rd8, 0x0000000800400000;
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1, %f2, %f3, %f4}, %rd8, %rd8, 0, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  bar.sync 0;
+  st.shared.v4.u32 [%rd7], {1, 1, 1, 1};
+)";
+  std::string memory = ".shared .align 1024 .b8 buffer[2048];\n";
+  EXPECT_EQ(runBody(body, numbers(128), memory).findings(), "");
+  std::string early = without(body, "  wgmma.wait_group.sync.aligned 0;\n");
+  early += "  wgmma.wait_group.sync.aligned 0;\n";
+  Ran ran = runBody(early, numbers(128), memory);
+  EXPECT_TRUE(ran.has(Fault::Race)) << ran.findings();
+  EXPECT_NE(ran.findings().find("by wgmma of"), std::string::npos)
+      << ran.findings();
+}
+
+/// The inner coordinate of a box comes to a multiple of 16 bytes.
+TEST(Async, BoxesBeginAtSixteenBytes) {
+  Setting setting = numbers(1, 256);
+  TensorMap map;
+  map.element = TensorElement::I32;
+  map.rank = 2;
+  map.extents = {16, 16};
+  map.strides = {64};
+  map.box = {4, 2};
+  std::string body = R"(
+  mov.u64 %rd5, buffer;
+  mov.u64 %rd6, barrier;
+  mov.b64 %rd7, map;
+  cvta.param.u64 %rd7, %rd7;
+  mbarrier.init.shared.b64 [%rd6], 1;
+  fence.proxy.async;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 32;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%rd5], [%rd7, {4, 1}], [%rd6];
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%rd6], 0;
+  @!%p2 bra WAIT;
+  ld.shared.u32 %r2, [%rd5+16];
+  st.global.u32 [%rd1], %r2;
+)";
+  auto run = [&](const std::string &text) {
+    return runWithMap(text, setting, shared, map);
+  };
+  Ran good = run(body);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[0], 37u);
+  Ran bad = run(without(body, "{4, 1}", "{3, 1}"));
+  EXPECT_TRUE(bad.has(Fault::Misaligned)) << bad.findings();
+  // As many dimensions as the map has.
+  bad = run(without(without(body, "{4, 1}", "{4}"), ".2d.", ".1d."));
+  EXPECT_TRUE(bad.has(Fault::AsyncCopy)) << bad.findings();
+}
+
+TEST(Async, TensorMapFields) {
+  TensorMap map;
+  map.element = TensorElement::BF16;
+  map.rank = 2;
+  map.extents = {64, 64};
+  map.strides = {128};
+  map.box = {64, 8};
+  map.swizzle = TensorSwizzle::Bytes128;
+  uint8_t bytes[tensorMapBytes];
+  auto finds = [&](auto &&change, const char *text) {
+    TensorMap wrong = map;
+    change(wrong);
+    deplo::runtime::Status status = encodeTensorMap(wrong, bytes);
+    EXPECT_FALSE(status.ok()) << text;
+    EXPECT_NE(status.message().find(text), std::string::npos)
+        << status.message();
+  };
+  EXPECT_TRUE(encodeTensorMap(map, bytes).ok());
+  EXPECT_TRUE(decodeTensorMap(bytes).ok());
+  finds([](TensorMap &m) { m.rank = 6; }, "the rank must be");
+  finds([](TensorMap &m) { m.address = 8; }, "multiple of 16");
+  finds([](TensorMap &m) { m.extents[1] = 0; }, "the extent");
+  finds([](TensorMap &m) { m.strides[0] = 120; }, "the stride");
+  finds([](TensorMap &m) { m.box[1] = 257; }, "the box");
+  finds([](TensorMap &m) { m.box[0] = 4; }, "multiple of 16 bytes");
+  finds([](TensorMap &m) { m.elementStrides[1] = 9; }, "the element stride");
+  finds([](TensorMap &m) { m.swizzle = TensorSwizzle::Bytes64; },
+        "more than the swizzle's 64");
+  // Bytes that encodeTensorMap did not write.
+  bytes[0] ^= 1;
+  EXPECT_FALSE(decodeTensorMap(bytes).ok());
+}
+
+/// A second stage is waited for by the first one's phase: its data is not
+/// there.
+TEST(Async, APhaseThatIsWaitedForTwice) {
+  std::string twice = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  mov.u64 %rd6, barrier;
+  setp.ne.u32 %p1, %r0, 0;
+  @%p1 bra READY;
+  mbarrier.init.shared.b64 [%rd6], 1;
+  fence.mbarrier_init.release.cluster;
+READY:
+  bar.sync 0;
+  @%p1 bra FIRST;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 256;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd5], [%rd0], 256, [%rd6];
+FIRST:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%rd6], 0;
+  @!%p2 bra FIRST;
+  bar.sync 0;
+  @%p1 bra SECOND;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 256;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd5+256], [%rd0], 256, [%rd6];
+SECOND:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%rd6], 1;
+  @!%p2 bra SECOND;
+  add.s64 %rd8, %rd5, %rd4;
+  ld.shared.u32 %r2, [%rd8+256];
+  st.global.u32 [%rd3], %r2;
+)";
+  EXPECT_EQ(runBody(twice, numbers(64), shared).findings(), "");
+  Ran ran = runBody(without(twice, "[%rd6], 1;\n  @!%p2 bra SECOND",
+                            "[%rd6], 0;\n  @!%p2 bra SECOND"),
+                    numbers(64), shared);
+  EXPECT_FALSE(ran.outcome.ok());
+  // To wait for a phase again that is over is no fault.
+  EXPECT_EQ(runBody(without(twice, "SECOND:\n",
+                            "AGAIN:\n  mbarrier.try_wait.parity.shared.b64 "
+                            "%p2, [%rd6], 0;\nSECOND:\n"),
+                    numbers(64), shared)
+                .findings(),
+            "");
+}
+
 TEST(Async, WgmmaRegistersAreInFlight) {
   std::string body = R"(
   mov.u64 %rd5, buffer;

@@ -8,6 +8,7 @@
 #define DEPLO_UNITTESTS_EMULATOR_HARNESS_H
 
 #include "deplo/Emulator/Emulator.h"
+#include "deplo/Emulator/TensorMap.h"
 
 #include "gtest/gtest.h"
 
@@ -71,7 +72,9 @@ struct Ran {
   }
 };
 
-inline Ran runText(const std::string &text, Setting setting = {}) {
+/// `more`: the parameters after the two pointers.
+inline Ran runText(const std::string &text, Setting setting = {},
+                   const std::vector<uint8_t> &more = {}) {
   Ran result;
   result.out.assign(setting.outWords, 0xdeadbeef);
   runtime::Result<std::shared_ptr<Program>> program = Program::load(text);
@@ -90,6 +93,9 @@ inline Ran runText(const std::string &text, Setting setting = {}) {
   void *pointers[] = {setting.in.data(), result.out.data()};
   launch.parameters.resize(sizeof(pointers));
   std::memcpy(launch.parameters.data(), pointers, sizeof(pointers));
+  if (!more.empty()) // Tensor maps are aligned to 64 bytes.
+    launch.parameters.resize(64);
+  launch.parameters.insert(launch.parameters.end(), more.begin(), more.end());
   launch.regions = {{"in", pointers[0], setting.in.size() * 4, false, true},
                     {"out", pointers[1], result.out.size() * 4, true,
                      setting.isOutInitialized}};
@@ -102,6 +108,22 @@ inline Ran runBody(const std::string &body, Setting setting = {},
                    const std::string &directives = "") {
   return runText(kernelAround(body, declarations, directives),
                  std::move(setting));
+}
+
+/// With a third parameter `map`, which is `map` of the memory behind `in`.
+inline Ran runWithMap(const std::string &body, Setting setting,
+                      const std::string &declarations, TensorMap map) {
+  map.address = reinterpret_cast<uint64_t>(setting.in.data());
+  std::vector<uint8_t> bytes(tensorMapBytes);
+  uint8_t encoded[tensorMapBytes];
+  runtime::Status status = encodeTensorMap(map, encoded);
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::memcpy(bytes.data(), encoded, tensorMapBytes);
+  std::string text = kernelAround(body, declarations);
+  const std::string last = ".param .u64 out)";
+  text.replace(text.find(last), last.size(),
+               ".param .u64 out, .param .align 64 .b8 map[128])");
+  return runText(text, std::move(setting), bytes);
 }
 
 /// The addresses of in[thread] and out[thread] into %rd2 and %rd3.

@@ -25,7 +25,7 @@ static float sumOf(float accumulator, std::vector<float> terms) {
     b.set(k, Type::BF16, 0x3f80);
   }
   float result;
-  dotProducts(&result, &accumulator, a, &b, 1, 16, alignmentBits(Type::BF16));
+  dotProducts(&result, &accumulator, a, &b, 1, 16, precisionOf(Type::BF16));
   return result;
 }
 

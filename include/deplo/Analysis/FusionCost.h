@@ -23,6 +23,14 @@ struct MachineModel {
   int64_t onChipBytes;
   /// 32-bit registers that a thread may have.
   int64_t registersPerThread;
+  /// From the first load to its value.
+  double latencySeconds = 0;
+  /// How many times its share of the bandwidth a multiprocessor may draw if the
+  /// others are idle.
+  double bandwidthBurst = 1;
+
+  /// What a kernel takes that does next to nothing.
+  double getLeastSeconds() const { return launchSeconds + latencySeconds; }
 };
 
 /// One kernel.

@@ -10,6 +10,7 @@
 
 #include "deplo/Target/TargetDescription.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct ScheduleAccess {
   /// access apart from its unit-stride dimension: base pointer, offset and the
   /// other strides.
   int64_t alignment;
+  /// The most elements that it can touch: those of the memref.
+  int64_t elements = std::numeric_limits<int64_t>::max();
 };
 
 /// A dimension inside of the parallel axes: a reduction, or a sweep over a row.
@@ -44,10 +47,21 @@ struct ScheduleFacts {
   /// The most tiles over an inner dimension (or, without one, over the axes)
   /// that are alive at once.
   int64_t liveTiles = 1;
+  /// The same with the intermediate results of functions, if all elements of a
+  /// thread are computed side by side: what must fit in its registers.
+  int64_t peakTiles = 1;
   /// Reductions that wait for one another.
   int64_t dependentReductions = 0;
+  /// Scans along an inner dimension: in each chunk threads wait for one
+  /// another.
+  int64_t scans = 0;
+  /// The most results of one reduction.
+  int64_t reducedValues = 1;
   /// Loops over inner dimensions that wait for one another.
   int64_t passes = 1;
+  /// How many of those loops over chunks do without (chunk_reduce: a maximum
+  /// and a sum relative to it are found in one).
+  int64_t joinedPasses = 0;
   /// Instructions for each element.
   int64_t instructions = 1;
 };

@@ -83,6 +83,7 @@ struct Machine {
   uint32_t sharedBytesPerMultiprocessor = 228 * 1024;
   uint32_t registersPerBlock = 64 * 1024;
   uint32_t maxThreadsPerBlock = 1024;
+  uint32_t warpsPerMultiprocessor = 64;
   uint32_t maxClusterBlocks = 16;
 };
 

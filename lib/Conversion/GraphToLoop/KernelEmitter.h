@@ -48,11 +48,17 @@ private:
 
   void emitParallelValues(Scope &scope);
   void emitOutputs(Scope &scope);
+  std::pair<mlir::Value, mlir::Block *> emitSweep(unsigned loop, bool isScan,
+                                                  Scope &scope);
   mlir::Value emitReduce(const KernelLoops::Item &item, Scope &scope);
+  mlir::Value emitRunning(const KernelLoops::Item &item, Scope &scope);
   mlir::Value emitReduceLoops(const KernelLoops::Item &item, size_t depth,
                               Scope &scope);
   /// Emits in `scope` what `item` reads and is not available there.
   void emitReads(llvm::ArrayRef<unsigned> wanted, Scope &scope);
+  /// The items that emitReads emits, in program order.
+  llvm::SmallVector<unsigned> getMissing(llvm::ArrayRef<unsigned> wanted,
+                                         const Scope &scope) const;
   void emitItem(unsigned index, Scope &scope);
   mlir::Value emitRead(const KernelLoops::Item &item, unsigned read,
                        Scope &scope);

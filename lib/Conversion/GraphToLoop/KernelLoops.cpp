@@ -31,8 +31,9 @@ static InFlightDiagnostic emitError(FusedOp fused, const Primitive &primitive) {
 // Items
 //===----------------------------------------------------------------------===//
 
-LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
-                                    ValueRange outputBuffers) {
+/// A conversion to a wider type is an item for all its readers, or one for
+/// each.
+LogicalResult KernelLoops::addItems(FusedOp fused, bool sharesConversions) {
   llvm::DenseMap<Value, unsigned> computed;
   auto add = [&](Primitive primitive) -> LogicalResult {
     Item item;
@@ -52,16 +53,36 @@ LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
     items.push_back(std::move(item));
     return success();
   };
-  for (Operation &op : fused.getBody()->without_terminator()) {
-    if (!op.hasTrait<IsComputation>())
-      continue;
+  auto isRepeated = [&](Value source) {
+    return !sharesConversions && isWidening(source.getDefiningOp());
+  };
+  auto addOperation = [&](auto &self, Operation *op) -> LogicalResult {
     auto gather = dyn_cast<GatherOp>(op);
-    for (Value operand :
-         op.getOperands().drop_front(gather ? gather.getSources().size() : 0))
-      if (!traceRead(operand))
-        return op.emitOpError("can't be lowered by deplo-graph-to-loop: its "
-                              "operand is reshaped in a way that is no view");
-    if (failed(add(space.getPrimitive(&op, items.size()))))
+    unsigned gathered = gather ? gather.getSources().size() : 0;
+    // Of reads: the items of conversions that are theirs alone.
+    SmallVector<std::pair<unsigned, unsigned>> own;
+    for (auto [k, operand] :
+         llvm::enumerate(op->getOperands().drop_front(gathered))) {
+      std::optional<Read> read = traceRead(operand);
+      if (!read)
+        return op->emitOpError("can't be lowered by deplo-graph-to-loop: its "
+                               "operand is reshaped in a way that is no view");
+      if (!isRepeated(read->source))
+        continue;
+      if (failed(self(self, read->source.getDefiningOp())))
+        return failure();
+      own.emplace_back(gathered + k, items.size() - 1);
+    }
+    if (failed(add(space.getPrimitive(op, items.size()))))
+      return failure();
+    for (auto [read, source] : own)
+      items.back().sources[read] = source;
+    return success();
+  };
+  for (Operation &op : fused.getBody()->without_terminator()) {
+    if (!op.hasTrait<IsComputation>() || isRepeated(op.getResult(0)))
+      continue;
+    if (failed(addOperation(addOperation, &op)))
       return failure();
     computed[op.getResult(0)] = items.size() - 1;
   }
@@ -72,6 +93,15 @@ LogicalResult KernelLoops::addItems(FusedOp fused, ValueRange inputBuffers,
       if (!read)
         return fused.emitOpError("can't be lowered by deplo-graph-to-loop: a "
                                  "result is reshaped in a way that is no view");
+      if (isRepeated(read->source)) {
+        Operation *conversion = read->source.getDefiningOp();
+        if (failed(addOperation(addOperation, conversion)))
+          return failure();
+        computed[read->source] = items.size() - 1;
+      }
+    }
+    if (!computed.count(yielded)) {
+      std::optional<Read> read = traceRead(yielded);
       auto shape = cast<RankedTensorType>(yielded.getType()).getShape();
       if (failed(add(space.getCopy(*read, shape, items.size()))))
         return failure();
@@ -111,7 +141,32 @@ void KernelLoops::joinParts() {
   space.joinParts(primitives, results, parts);
 }
 
-/// The parallel loops: those that reductions keep, or all loops of the result.
+/// A scan goes along one loop, and no reduction is over what one computes.
+LogicalResult KernelLoops::checkScans(FusedOp fused, const Item &item) {
+  if (item.primitive.isScan()) {
+    if (space.classes.getLeaves(item.primitive.getScanAxis()).size() != 1)
+      return emitError(fused, item.primitive)
+             << "a reshape divides the axis of the scan; run "
+                "deplo-fuse-vertical";
+    return success();
+  }
+  SmallVector<const Item *> pending = {&item};
+  llvm::SmallDenseSet<unsigned> visited;
+  while (!pending.empty())
+    for (std::optional<unsigned> source : pending.pop_back_val()->sources) {
+      if (!source || !visited.insert(*source).second)
+        continue;
+      if (items[*source].primitive.isScan())
+        return emitError(fused, item.primitive)
+               << "it reduces what a scan of the same kernel computes; run "
+                  "deplo-fuse-vertical";
+      pending.push_back(&items[*source]);
+    }
+  return success();
+}
+
+/// The parallel loops: those that reductions and scans keep, or all loops of
+/// the result.
 LogicalResult KernelLoops::findParallel(FusedOp fused) {
   const Primitive &result = items[outputs.back().item].primitive;
   SmallVector<Axis> axes = space.classes.getLeaves(result.getResultAxes());
@@ -125,13 +180,15 @@ LogicalResult KernelLoops::findParallel(FusedOp fused) {
     if (!space.hasDistinctLoops(item.primitive))
       return emitError(fused, item.primitive)
              << "it is read along a diagonal; run deplo-fuse-vertical";
-    if (!item.primitive.isReduction())
+    if (!item.primitive.isFold())
       continue;
-    SmallVector<Axis> own = getSorted(item.primitive.getResultAxes());
+    if (failed(checkScans(fused, item)))
+      return failure();
+    SmallVector<Axis> own = getSorted(item.primitive.getKeptAxes());
     if (kept && *kept != own)
       return emitError(fused, item.primitive)
-             << "reductions of one kernel must keep the same axes; run "
-                "deplo-fuse-vertical";
+             << "reductions and scans of one kernel must keep the same axes; "
+                "run deplo-fuse-vertical";
     kept = own;
   }
   SmallVector<Axis> parallelAxes = kept ? *kept : getSorted(axes);
@@ -327,6 +384,9 @@ void KernelLoops::assignLoops() {
   for (Item &item : items) {
     item.loops = getLoops(getNumbers(item.primitive.axes), nest);
     Loops kept = getLoops(getNumbers(item.primitive.getResultAxes()), nest);
+    item.scanned.clear();
+    if (item.primitive.isScan())
+      item.scanned = getLoops(getNumbers({item.primitive.getScanAxis()}), nest);
     item.reduced.clear();
     for (unsigned loop : item.loops)
       if (!llvm::is_contained(kept, loop))
@@ -355,7 +415,8 @@ bool KernelLoops::canMerge(unsigned outer, unsigned inner) const {
     return std::next(at) != loops.end() && *std::next(at) == inner;
   };
   return isPair(parallel) && llvm::all_of(items, [&](const Item &item) {
-           return isPair(item.loops) && isPair(item.reduced);
+           return isPair(item.loops) && isPair(item.reduced) &&
+                  isPair(item.scanned);
          });
 }
 
@@ -383,10 +444,20 @@ void KernelLoops::mergeLoops() {
 FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,
                                         ValueRange outputBuffers) {
   KernelLoops kernel;
-  if (failed(kernel.addItems(fused, inputBuffers, outputBuffers)) ||
+  if (failed(kernel.addItems(fused, /*sharesConversions=*/true)) ||
       failed(kernel.shareLoops(fused)))
     return failure();
   kernel.joinParts();
+  // A conversion that is read along several loops is computed in each.
+  if (llvm::any_of(kernel.items, [&](const Item &item) {
+        return !kernel.space.hasDistinctLoops(item.primitive);
+      })) {
+    kernel = KernelLoops();
+    if (failed(kernel.addItems(fused, /*sharesConversions=*/false)) ||
+        failed(kernel.shareLoops(fused)))
+      return failure();
+    kernel.joinParts();
+  }
   if (failed(kernel.findAccesses(fused, inputBuffers, outputBuffers)) ||
       failed(kernel.findParallel(fused)))
     return failure();

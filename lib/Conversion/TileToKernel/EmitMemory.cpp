@@ -5,10 +5,15 @@
 
 #include "KernelEmitter.h"
 
+#include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/GatherAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -143,7 +148,8 @@ Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates,
        llvm::zip(corner, coordinates, steps, *bounds)) {
     Value position = add(start, multiply(coordinate, step));
     // Seen as unsigned, negative positions are beyond all bounds.
-    auto below = start.getDefiningOp<arith::SubIOp>()
+    auto below = start.getDefiningOp<arith::SubIOp>() ||
+                         splitConstant(start).second < 0
                      ? arith::CmpIPredicate::ult
                      : arith::CmpIPredicate::slt;
     result = conjunction(result, arith::CmpIOp::create(builder, below, position,
@@ -153,23 +159,92 @@ Value KernelEmitter::getInBounds(ValueRange corner, ValueRange coordinates,
   return result;
 }
 
-Value KernelEmitter::getGlobalPointer(Value memref, ValueRange indices,
-                                      ArrayRef<int64_t> spannedDims,
-                                      ArrayRef<int64_t> steps,
-                                      ValueRange coordinates) {
+std::pair<Value, int64_t> KernelEmitter::splitConstant(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return {Value(), constant.getSExtValue()};
+  auto sum = value.getDefiningOp<arith::AddIOp>();
+  if (!sum || !matchPattern(sum.getRhs(), m_ConstantInt(&constant)))
+    return {value, 0};
+  auto [rest, number] = splitConstant(sum.getLhs());
+  return {rest, number + constant.getSExtValue()};
+}
+
+KernelEmitter::Address KernelEmitter::getAddress(Value memref,
+                                                 ValueRange indices,
+                                                 ArrayRef<int64_t> spannedDims,
+                                                 ArrayRef<int64_t> steps,
+                                                 ValueRange coordinates) {
   auto type = cast<MemRefType>(memref.getType());
   auto [strides, start] = type.getStridesAndOffset();
-  // The thread's part first: it is the same for all registers.
-  Value offset = getIndex(start);
+  Address address{memref, getIndex(0)};
+  auto addPart = [&](Value coordinate, int64_t stride) {
+    auto [variable, constant] = splitConstant(coordinate);
+    if (sizes.isSymbolic(stride)) {
+      variable = coordinate;
+      constant = 0;
+    }
+    address.constant += constant * stride;
+    if (variable)
+      address.variable = add(address.variable, multiply(variable, stride));
+  };
+  if (sizes.isSymbolic(start))
+    address.variable = getNumber(start);
+  else
+    address.constant = start;
   for (auto [index, stride] : llvm::zip(indices, strides))
-    offset = add(offset, multiply(index, stride));
+    addPart(index, stride);
   for (auto [dim, step, coordinate] :
        llvm::zip(spannedDims, steps, coordinates))
-    offset = add(offset, multiply(coordinate, step * strides[dim]));
-  Value base = lookup(memref);
-  return LLVM::GEPOp::create(builder, base.getType(), type.getElementType(),
-                             base, ValueRange(offset),
-                             LLVM::GEPNoWrapFlags::inbounds);
+    addPart(coordinate, step * strides[dim]);
+  return address;
+}
+
+Value KernelEmitter::getPointer(const Address &address) {
+  Type element = cast<MemRefType>(address.memref.getType()).getElementType();
+  Value pointer = lookup(address.memref);
+  // The sum is in bounds, its parts need not be.
+  for (Value offset : {address.variable, getIndex(address.constant)})
+    if (!matchPattern(offset, m_Zero()))
+      pointer = LLVM::GEPOp::create(builder, pointer.getType(), element,
+                                    pointer, ValueRange(offset));
+  return pointer;
+}
+
+/// Elements from where the memref's buffer starts to its end; 0 if not known.
+static int64_t getSpan(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t span;
+  if (failed(type.getStridesAndOffset(strides, span)) ||
+      ShapedType::isDynamic(span) || type.getNumElements() == 0)
+    return 0;
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
+    if (ShapedType::isDynamic(stride) || stride < 0)
+      return 0;
+    span += (size - 1) * stride;
+  }
+  return span + 1;
+}
+int64_t KernelEmitter::getFirst(const Address &address) {
+  return address.constant < 0 ? llvm::PowerOf2Ceil(-address.constant) : 0;
+}
+
+Value KernelEmitter::getPointer(const Address &address, Value inBounds,
+                                int64_t width) {
+  if (!inBounds)
+    return getPointer(address);
+  // Masked accesses keep their distance as well, if the memref is large enough
+  // for them to start at its beginning.
+  int64_t first = getFirst(address);
+  int64_t place = first + address.constant;
+  if (place % width != 0 ||
+      place + width > getSpan(cast<MemRefType>(address.memref.getType())))
+    return arith::SelectOp::create(builder, inBounds, getPointer(address),
+                                   lookup(address.memref));
+  Address masked = address;
+  masked.variable = arith::SelectOp::create(builder, inBounds, address.variable,
+                                            getIndex(first));
+  return getPointer(masked);
 }
 
 Value KernelEmitter::getSharedPointer(Value buffer, tile::BufferType type,
@@ -279,6 +354,37 @@ Value KernelEmitter::loadElements(VectorType type, Value pointer,
   return pack(elements);
 }
 
+/// A divisor of the variable part of the op's addresses, in elements; 0 if that
+/// is 0.
+int64_t KernelEmitter::getVariableDivisor(tile::LoadOp op) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(op.getMemRefType().getStridesAndOffset(strides, offset)) ||
+      llvm::any_of(strides, [&](int64_t s) { return sizes.isSymbolic(s); }) ||
+      sizes.isSymbolic(offset))
+    return 1;
+  int64_t divisor = 0;
+  for (auto [index, stride] : llvm::zip(op.getIndices(), strides)) {
+    tile::AffineIndex affine = tile::AffineIndex::get(index);
+    int64_t rest = affine.offset - splitConstant(lookup(index)).second;
+    if (affine.base)
+      rest = std::gcd(rest, tile::getKnownDivisor(affine.base) * affine.scale);
+    divisor = std::gcd(divisor, rest * stride);
+  }
+  LinearLayout layout = tile::getLayout(op.getResult()).getLinearLayout();
+  Box box = getBox(op, op.getIndices(), op.getType().getRank());
+  for (auto [tileDim, dim] : llvm::enumerate(box.dims)) {
+    int64_t bits = getReach(layout, InputDim::Lane, tileDim) |
+                   getReach(layout, InputDim::Warp, tileDim);
+    int64_t registers = getReach(layout, InputDim::Register, tileDim);
+    if (bits & registers)
+      bits |= registers;
+    divisor =
+        std::gcd(divisor, (bits & -bits) * box.steps[tileDim] * strides[dim]);
+  }
+  return divisor;
+}
+
 void KernelEmitter::emitLoad(tile::LoadOp op) {
   tile::LayoutAttr layout = tile::getLayout(op.getResult());
   auto type = cast<VectorType>(convertType(op.getType()));
@@ -287,21 +393,28 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
   auto accessType = VectorType::get({width}, element);
   Box box = getBox(op, lookup(op.getIndices()), op.getType().getRank());
 
+  // LLVM merges accesses that are narrower than their alignment.
+  constexpr int64_t widestAccess = 16;
+  int64_t divisor = getVariableDivisor(op);
+
   Value tile = arith::ConstantOp::create(
       builder, cast<TypedAttr>(builder.getZeroAttr(type)));
   for (int64_t reg = 0; reg < type.getNumElements(); reg += width) {
     SmallVector<Value> coordinates = getCoordinates(layout, reg);
-    Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
-                                     box.steps, coordinates);
+    Address address = getAddress(op.getMemref(), box.indices, box.dims,
+                                 box.steps, coordinates);
     Extent extent = getExtent(op, box.corner, coordinates);
-    Value inBounds = extent.whole, place = pointer;
-    // Out of bounds: read the memref's first elements instead, without a
+    Value inBounds = extent.whole;
+    // Out of bounds: read elements at the memref's beginning instead, without a
     // branch, and discard them.
-    if (inBounds)
-      pointer = arith::SelectOp::create(builder, inBounds, pointer,
-                                        lookup(op.getMemref()));
-    Value access = LLVM::LoadOp::create(builder, accessType, pointer,
-                                        width * getBytes(element));
+    Value pointer = getPointer(address, inBounds, width);
+    int64_t known = std::gcd(std::gcd(divisor, address.constant),
+                             inBounds ? getFirst(address) : 0) *
+                    getBytes(element);
+    known = known == 0 ? widestAccess : std::min(known & -known, widestAccess);
+    Value access = LLVM::LoadOp::create(
+        builder, accessType, pointer,
+        std::max(std::min(known, alignment), width * getBytes(element)));
     if (inBounds)
       access = arith::SelectOp::create(
           builder, inBounds, access,
@@ -313,7 +426,8 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(branch.thenBlock());
       scf::YieldOp::create(builder,
-                           loadElements(accessType, place, extent.elements,
+                           loadElements(accessType, getPointer(address),
+                                        extent.elements,
                                         lookup(op.getMemref())));
       builder.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(builder, access);
@@ -349,6 +463,18 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
         builder, vector, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(width),
         ArrayRef<int64_t>(1));
   };
+  // Where the whole block reads, or none of it, it branches: the sources of a
+  // concatenation are not touched in vain.
+  OpBuilder::InsertionGuard guard(builder);
+  scf::IfOp branch;
+  if (mask && tile::isUniform(op.getMask())) {
+    Value isRead = vector::ExtractOp::create(builder, mask, ArrayRef<int64_t>(0));
+    branch = scf::IfOp::create(builder, type, isRead, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, otherwise);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    mask = {};
+  }
   Value tile = arith::ConstantOp::create(
       builder, cast<TypedAttr>(builder.getZeroAttr(type)));
   for (int64_t reg = 0; reg < type.getNumElements(); reg += width) {
@@ -370,7 +496,9 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
     tile = vector::InsertStridedSliceOp::create(
         builder, access, tile, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(1));
   }
-  mapping.map(op.getResult(), tile);
+  if (branch)
+    scf::YieldOp::create(builder, tile);
+  mapping.map(op.getResult(), branch ? branch.getResult(0) : tile);
 }
 
 void KernelEmitter::emitStore(tile::StoreOp op) {
@@ -397,8 +525,8 @@ void KernelEmitter::emitStore(tile::StoreOp op) {
     SmallVector<Value> coordinates = getCoordinates(layout, reg);
     Extent extent = getExtent(op, box.corner, coordinates);
     Value acts = conjunction(isLeader, extent.whole);
-    Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
-                                     box.steps, coordinates);
+    Value pointer = getPointer(getAddress(op.getMemref(), box.indices, box.dims,
+                                          box.steps, coordinates));
     auto storeIf = [&](Value condition, llvm::function_ref<void()> store) {
       OpBuilder::InsertionGuard guard(builder);
       if (condition)
@@ -569,8 +697,8 @@ void KernelEmitter::emitCopyVectors(
   }
   coordinates.back() = multiply(coordinates.back(), width);
   Extent extent = getExtent(op, box.corner, coordinates);
-  Value pointer = getGlobalPointer(op.getMemref(), box.indices, box.dims,
-                                   box.steps, coordinates);
+  Value pointer = getPointer(getAddress(op.getMemref(), box.indices, box.dims,
+                                        box.steps, coordinates));
   Value shared = getSharedPointer(lookup(op.getBuffer()), buffer, coordinates);
   if (extent.partial) {
     auto branch = scf::IfOp::create(builder, extent.partial,

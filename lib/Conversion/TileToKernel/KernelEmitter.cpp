@@ -12,17 +12,16 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <map>
-
 using namespace mlir;
 
 namespace deplo {
 
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                              FlatSymbolRefAttr sharedMemory,
-                             IntegerType indexType)
+                             IntegerType indexType, int64_t alignment)
     : kernel(kernel), function(function), sharedMemory(sharedMemory),
-      indexType(indexType), builder(kernel.getLoc(), kernel.getContext()),
+      indexType(indexType), alignment(alignment),
+      builder(kernel.getLoc(), kernel.getContext()),
       sizes(SymbolicSizes::get(kernel)) {}
 
 LogicalResult KernelEmitter::run() {
@@ -87,6 +86,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })
@@ -108,6 +108,18 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case(
           [&](tile::AwaitOp await) { return done([&] { emitAwait(await); }); })
       .Case([&](tile::BarrierOp) { return done([&] { emitBarrier(); }); })
+      .Case([&](tile::LaunchDependentsOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(
+              builder, NVVM::GridDepActionKind::launch_dependents);
+        });
+      })
+      .Case([&](tile::WaitDependenciesOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(builder,
+                                         NVVM::GridDepActionKind::wait);
+        });
+      })
       .Case(
           [&](tile::SplatOp splat) { return done([&] { emitSplat(splat); }); })
       .Case([&](tile::BroadcastOp broadcast) {
@@ -258,12 +270,7 @@ void KernelEmitter::emitSplat(tile::SplatOp op) {
 void KernelEmitter::emitBroadcast(tile::BroadcastOp op) {
   LinearLayout from = tile::getLayout(op.getInput()).getLinearLayout();
   LinearLayout to = tile::getLayout(op.getResult()).getLinearLayout();
-  std::map<std::vector<int32_t>, int32_t> registerAt;
-  for (int32_t reg = 0; reg < from.getNumRegisters(); ++reg) {
-    Coordinates coordinates = from.apply(reg, 0);
-    registerAt.emplace(
-        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
-  }
+  auto registerAt = getRegisters(from);
   SmallVector<Value> elements = unpack(lookup(op.getInput()));
   SmallVector<Value> results;
   for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg) {

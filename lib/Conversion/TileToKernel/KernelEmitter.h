@@ -18,6 +18,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <map>
+
 namespace deplo {
 
 namespace loop {
@@ -29,11 +31,12 @@ class KernelEmitter {
 public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
   /// the pointers of the kernel's memrefs and the module's symbolic sizes.
-  /// Index arithmetic is in `indexType`. `sharedMemory` is the symbol of the
+  /// Index arithmetic is in `indexType`. Pointers are aligned to `alignment`
+  /// bytes. `sharedMemory` is the symbol of the
   /// dynamic shared memory.
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
                 mlir::FlatSymbolRefAttr sharedMemory,
-                mlir::IntegerType indexType);
+                mlir::IntegerType indexType, int64_t alignment);
 
   mlir::LogicalResult run();
 
@@ -54,6 +57,21 @@ private:
   void emitBroadcast(tile::BroadcastOp op);
   mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
   mlir::LogicalResult emitReduce(tile::ReduceOp op);
+  /// The value of the lane whose number differs by `mask`.
+  mlir::Value shuffle(mlir::Value value, int64_t mask);
+  /// Which of the warps that exchange by `warpMasks` this one is.
+  mlir::Value getMember(llvm::ArrayRef<int32_t> warpMasks);
+
+  // Scans (EmitScan.cpp).
+  mlir::LogicalResult emitScan(tile::ScanOp op);
+  struct Run;
+  void scanLanes(Run &run, Monoid kind, llvm::ArrayRef<int32_t> laneMasks);
+  void scanWarps(tile::ScanOp op, llvm::MutableArrayRef<Run> runs,
+                 llvm::ArrayRef<int32_t> warpMasks, int64_t runsPerRow);
+  mlir::Value getIdentityOf(Monoid kind, mlir::Type type);
+  /// The register of `layout` that holds the element at each coordinate.
+  static std::map<std::vector<int32_t>, int32_t>
+  getRegisters(const LinearLayout &layout);
 
   // Approximations (EmitMath.cpp).
   /// Emits `op` as the approximation that its flags allow; fails, without a
@@ -112,11 +130,28 @@ private:
   mlir::Value getInBounds(mlir::ValueRange corner, mlir::ValueRange coordinates,
                           llvm::ArrayRef<int64_t> steps,
                           std::optional<llvm::ArrayRef<int64_t>> bounds);
-  /// The pointer to the element of a box of global memory at `coordinates`.
-  mlir::Value getGlobalPointer(mlir::Value memref, mlir::ValueRange indices,
-                               llvm::ArrayRef<int64_t> spannedDims,
-                               llvm::ArrayRef<int64_t> steps,
-                               mlir::ValueRange coordinates);
+  /// `value` as a sum of something (null for 0) and a constant.
+  static std::pair<mlir::Value, int64_t> splitConstant(mlir::Value value);
+  /// An element of global memory, `variable + constant` elements from where the
+  /// memref's buffer starts. Accesses that differ in the constant share the
+  /// rest, so that LLVM sees how far apart they are.
+  struct Address {
+    mlir::Value memref, variable;
+    int64_t constant = 0;
+  };
+  /// The element of a box of global memory at `coordinates`.
+  Address getAddress(mlir::Value memref, mlir::ValueRange indices,
+                     llvm::ArrayRef<int64_t> spannedDims,
+                     llvm::ArrayRef<int64_t> steps,
+                     mlir::ValueRange coordinates);
+  mlir::Value getPointer(const Address &address);
+  /// The variable part for masked accesses.
+  static int64_t getFirst(const Address &address);
+  int64_t getVariableDivisor(tile::LoadOp op);
+  /// The pointer where `inBounds` (null for always), else one to `width`
+  /// elements of the memref.
+  mlir::Value getPointer(const Address &address, mlir::Value inBounds,
+                         int64_t width);
   mlir::Value getSharedPointer(mlir::Value buffer, tile::BufferType type,
                                mlir::ValueRange coordinates);
 
@@ -141,6 +176,7 @@ private:
   mlir::LLVM::LLVMFuncOp function;
   mlir::FlatSymbolRefAttr sharedMemory;
   mlir::IntegerType indexType;
+  int64_t alignment;
   mlir::ImplicitLocOpBuilder builder;
   SymbolicSizes sizes;
   llvm::DenseMap<int64_t, mlir::Value> numbers; // that the launch gives

@@ -5,6 +5,7 @@
 import torch
 
 from .builder import Value
+from .gathers import Source, dims, gather
 from .registry import Context, handles
 from .scalars import Region, Scalar
 
@@ -16,26 +17,24 @@ _NONE, _MEAN = 0, 1
 def nll_loss(
     c: Context, x: Value, target: Value, weight: Value | None, reduction: int, ignored: int
 ) -> tuple[Value | None, ...]:
-    """-x[target] * weight[target], the element chosen by a masked sum over the classes:
-    where x was computed in the same kernel, it is read from registers."""
+    """-x[target] * weight[target], 0 for targets that are ignored or no class: elements are
+    gathered, which moves before what computes x."""
     axis = 0 if len(x.shape) == 1 else 1
-    classes = [1] * len(x.shape)
-    classes[axis] = x.shape[axis]
-    labels = c.b.reshape(target, [1 if i == axis else n for i, n in enumerate(x.shape)])
 
-    def chosen(values: Value) -> Value:
+    def chosen(values: Value, coordinates: list[str]) -> Value:
+        of_class = gather(c.b, target.shape, [Source(values, coordinates)], [target])
+
         def formula(s: Region, value: Scalar, label: Scalar) -> Scalar:
-            is_chosen = label.equals(s.convert(s.index(axis), label.dtype))
-            return s.select(is_chosen & label.differs(ignored), s.convert(value, "f32"), 0.0)
+            return s.select(label.differs(ignored), s.convert(value, "f32"), 0.0)
 
-        return c.b.reduction("sum", c.b.map(formula, [values, labels], "f32"), [axis], False)
+        return c.b.map(formula, [of_class, target], "f32")
 
     if weight is None:
         of_label = c.b.map(lambda s, a: a.differs(ignored), [target], "f32")
     else:
-        weights = c.b.expand(c.b.reshape(weight, classes), x.shape)
-        of_label = chosen(weights)
-    losses = c.b.unary("neg", chosen(x))
+        of_label = chosen(weight, ["s0"])
+    places = dims(len(target.shape))
+    losses = c.b.unary("neg", chosen(x, [*places[:axis], "s0", *places[axis:]]))
     if weight is not None:
         losses = c.b.binary("mul", losses, of_label)
     if reduction == _NONE:

@@ -287,8 +287,7 @@ class _Importer:
             elif isinstance(spec.arg, TensorArgument) and spec.arg.name in changed:
                 slots.append(("input", changed[spec.arg.name]))
             elif isinstance(spec.arg, TensorArgument):
-                value = self.lowering.values.get(nodes[spec.arg.name])
-                slots.append(self._slot(value, results))
+                slots.append(self._slot(nodes[spec.arg.name], results))
             else:
                 self.lowering.problem("an output that is not a tensor", "return tensors", None)
         return Outputs(slots, self.program.call_spec.out_spec, mutations), results
@@ -308,8 +307,10 @@ class _Importer:
             results.append(value)
         return results.index(value)
 
-    def _slot(self, value: Value | None, results: list[Value]) -> tuple[str, Any]:
-        """An output that is an argument is handed back as it came."""
-        if value in self.arguments:
+    def _slot(self, node: Node, results: list[Value]) -> tuple[str, Any]:
+        """An argument is handed back as it came; an operator's result is a new tensor,
+        even if the operator leaves its operand as it is (a clone, ceil of integers)."""
+        value = self.lowering.values.get(node)
+        if node.op == "placeholder" and value in self.arguments:
             return "input", self.arguments.index(value)
         return "result", self._result(value, results) if value is not None else 0

@@ -24,6 +24,19 @@ Number = bool | int | float
 REALS = (*FLOATS, "f64")
 
 
+class Unsupported(Exception):
+    """A handled operator in a form that has no translation.
+
+    The message completes "<operator> ... is not supported: "; it says what
+    about the call is the matter and what to write in its place.
+    """
+
+
+def not_of(dtype: str) -> Unsupported:
+    """The refusal of operands of a dtype."""
+    return Unsupported(f"it is not defined for {dtype}; convert the tensor first")
+
+
 @dataclass(frozen=True, eq=False)
 class Scalar:
     """A value of the region: its name (without %) and dtype."""
@@ -149,7 +162,8 @@ class Region:
             op = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(op, op)
         kind = 0 if x.dtype in REALS else 2 if x.dtype in ("u8", "bool") else 1
         name = _BINARY[op][kind]
-        assert name is not None, (op, x.dtype)
+        if name is None:
+            raise not_of(x.dtype)
         return self.emit(f"{name} %{x.name}, %{y.name} : {ir_type(x.dtype)}", x.dtype)
 
     def _both(self, x: Scalar | Number, y: Scalar | Number) -> tuple[Scalar, Scalar]:
@@ -179,7 +193,8 @@ class Region:
 
     def unary(self, op: str, x: Scalar) -> Scalar:
         """A function of `math` on floats: exp, log1p, floor, ..."""
-        assert x.dtype in REALS, (op, x.dtype)
+        if x.dtype not in REALS:
+            raise not_of(x.dtype)
         return self.emit(f"math.{op} %{x.name} : {x.dtype}", x.dtype)
 
     def neg(self, x: Scalar) -> Scalar:
@@ -276,7 +291,8 @@ class Region:
 
     def quotient(self, x: Scalar, y: Scalar) -> Scalar:
         """x / y towards zero."""
-        assert x.dtype in INTEGERS
+        if x.dtype not in INTEGERS:
+            raise not_of(x.dtype)
         if x.dtype == "u8":
             return self.select(y.equals(0), 0, x / self.select(y.equals(0), 1, y))
         plain = self.select(y.equals(0) | y.equals(-1), 1, y)

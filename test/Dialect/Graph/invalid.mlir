@@ -261,6 +261,24 @@ func.func @scan_c1(%x: tensor<4x8xf32>) {
 
 // -----
 
+// graph.scan C2: there is no logaddexp of integers.
+func.func @scan_c2(%x: tensor<4x8xi32>) {
+  // expected-error @below {{'graph.scan' op combines elements of 'i32' by logaddexp, expected floats}}
+  %0 = graph.scan logaddexp %x axis 1 : tensor<4x8xi32>
+  return
+}
+
+// -----
+
+// graph.reduce C3: nor is there in a reduction.
+func.func @reduce_c3(%x: tensor<4x8xi32>) {
+  // expected-error @below {{'graph.reduce' op combines elements of 'i32' by logaddexp, expected floats}}
+  %0 = graph.reduce logaddexp %x axes [1] : tensor<4x8xi32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
 // graph.reshape C1: as many elements.
 func.func @reshape_c1(%x: tensor<4x8xf32>) {
   // expected-error @below {{'graph.reshape' op the operand has 32 elements, the result 24}}

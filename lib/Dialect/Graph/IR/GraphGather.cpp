@@ -315,10 +315,9 @@ struct ReadThroughViews : OpRewritePattern<GatherOp> {
       if (!view || !view.getInput().getType().hasStaticShape() ||
           !op.getType().hasStaticShape())
         continue;
-      // Out of the view's range is a fill: only what is checked there, too.
-      if (llvm::any_of(pieces.maps[k].getResults(), dependsOnIndices) &&
-          !isCheckedAlike(pieces.maps[k], view))
-        continue;
+      // Out of the view's range is a fill, whatever the view reads there.
+      pieces.guards[k] =
+          addChecks(pieces.guards[k], pieces.maps[k], view, rewriter);
       pieces.sources[k] = view.getInput();
       pieces.maps[k] = simplifyInRange(view.getMap().compose(pieces.maps[k]),
                                        op.getType().getShape());
@@ -330,27 +329,36 @@ struct ReadThroughViews : OpRewritePattern<GatherOp> {
     return success();
   }
 
-  /// Whether coordinates with indices go to an axis of the same size as they
-  /// are.
-  static bool isCheckedAlike(AffineMap map, IndexMapOp view) {
+  /// `guard`, and that coordinates with indices are within the view: those that
+  /// go to an axis of the same size are checked there.
+  static AffineMap addChecks(AffineMap guard, AffineMap map, IndexMapOp view,
+                             Builder &builder) {
     ArrayRef<int64_t> shape = view.getType().getShape();
+    SmallVector<AffineExpr> checks(guard.getResults());
     for (auto [axis, coordinate] : llvm::enumerate(map.getResults())) {
-      if (!dependsOnIndices(coordinate))
+      if (!dependsOnIndices(coordinate) || isCheckedAlike(axis, view))
         continue;
-      AffineExpr dim = getAffineDimExpr(axis, map.getContext());
-      bool isFound = false;
-      for (auto [to, expr] : llvm::enumerate(view.getMap().getResults())) {
-        if (!expr.isFunctionOfDim(axis))
-          continue;
-        if (expr != dim || isFound ||
-            view.getInput().getType().getDimSize(to) != shape[axis])
-          return false;
-        isFound = true;
-      }
-      if (!isFound)
-        return false;
+      checks.push_back(coordinate);
+      checks.push_back(shape[axis] - 1 - coordinate);
     }
-    return true;
+    return AffineMap::get(map.getNumDims(), map.getNumSymbols(), checks,
+                          builder.getContext());
+  }
+
+  /// Whether `axis` of the view is an axis of its source, of the same size.
+  static bool isCheckedAlike(unsigned axis, IndexMapOp view) {
+    AffineExpr dim = getAffineDimExpr(axis, view.getContext());
+    bool isFound = false;
+    for (auto [to, expr] : llvm::enumerate(view.getMap().getResults())) {
+      if (!expr.isFunctionOfDim(axis))
+        continue;
+      if (expr != dim || isFound ||
+          view.getInput().getType().getDimSize(to) !=
+              view.getType().getDimSize(axis))
+        return false;
+      isFound = true;
+    }
+    return isFound;
   }
 };
 

@@ -344,6 +344,8 @@ LogicalResult ReduceOp::verify() {
     return emitOpError() << "result holds " << getType().getElementType()
                          << ", expected the operand's "
                          << input.getElementType();
+  if (failed(verifyMonoid(*this, getKind(), getType()))) // C3
+    return failure();
   return verifyShape(
       *this, getType(),
       getReducedShape(input.getShape(), getAxes(), /*keepdims=*/false)); // C2

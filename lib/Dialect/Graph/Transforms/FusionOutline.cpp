@@ -31,16 +31,18 @@ static std::string getNameOf(Operation *op) {
     return fused.getKernel().str();
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return ("reduce_" + stringifyMonoid(reduce.getKind())).str();
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return ("scan_" + stringifyMonoid(scan.getKind())).str();
   return op->getName().stripDialect().str();
 }
 
-/// The primitive that a kernel is about: its last reduction, its last map, or a
-/// copy if there is nothing else.
+/// The primitive that a kernel is about: its last reduction or scan, its last
+/// map, or a copy if there is nothing else.
 Operation *FusionGroups::getDominant(const Group &group) const {
   auto getKey = [&](unsigned member) {
     Operation *op = primitives[member].op;
     bool isCopy = getSourceName(op->getLoc()) == "copy";
-    return std::tuple(isa<ReduceOp>(op), !isCopy, member);
+    return std::tuple(isa<ReduceOp, ScanOp>(op), !isCopy, member);
   };
   unsigned dominant = group.members.front();
   for (unsigned member : group.members)
@@ -69,17 +71,17 @@ static std::string getSizeName(int64_t size, const SymbolicSizes &sizes) {
   return name;
 }
 
-/// rms_norm_2048: the operators of the reductions and how many elements the
-/// last of them reduces. silu_mul_5632: the operators of a chain of maps and
-/// the size of the innermost axis.
+/// rms_norm_2048: the operators of the reductions and scans and how many
+/// elements the last of them folds. silu_mul_5632: the operators of a chain of
+/// maps and the size of the innermost axis.
 static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
                                const SymbolicSizes &sizes) {
   SmallVector<Operation *> named(ops);
-  bool isReduction = isa<ReduceOp>(dominant);
-  if (isReduction)
-    llvm::erase_if(named, [](Operation *op) { return !isa<ReduceOp>(op); });
-  std::string name =
-      joinSources(named, isReduction ? "reductions" : "pointwise");
+  bool isFold = isa<ReduceOp, ScanOp>(dominant);
+  if (isFold)
+    llvm::erase_if(named,
+                   [](Operation *op) { return !isa<ReduceOp, ScanOp>(op); });
+  std::string name = joinSources(named, isFold ? "reductions" : "pointwise");
   if (name.empty())
     name = getNameOf(dominant);
   if (auto reduce = dyn_cast<ReduceOp>(dominant)) {
@@ -88,6 +90,9 @@ static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
       count *= reduce.getInput().getType().getDimSize(axis);
     return name + "_" + getSizeName(count, sizes);
   }
+  if (auto scan = dyn_cast<ScanOp>(dominant))
+    return name + "_" +
+           std::to_string(scan.getType().getDimSize(scan.getAxis()));
   auto type = cast<RankedTensorType>(dominant->getResult(0).getType());
   if (type.getRank() > 0)
     name += "_" + getSizeName(type.getShape().back(), sizes);

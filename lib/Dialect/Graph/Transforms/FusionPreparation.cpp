@@ -75,6 +75,10 @@ static OpOperand *findUnreadable(Operation *op) {
       coordinates.push_back(*found);
     }
   }
+  // A scan goes along one loop.
+  if (primitive.isScan() &&
+      space.classes.getLeaves(primitive.getScanAxis()).size() != 1)
+    return &op->getOpOperand(0);
   for (auto [read, operand, found] :
        llvm::zip_equal(primitive.reads, op->getOpOperands(), coordinates))
     if (!read.isGathered &&
@@ -127,6 +131,7 @@ public:
 
 private:
   LogicalResult checkOperations();
+  LogicalResult checkScannedSize(ScanOp scan);
   void duplicateConversions();
   LogicalResult makeReadable(Operation *op);
   Value chooseCopied(Operation *op, Value operand);
@@ -143,6 +148,20 @@ private:
 
 } // namespace
 
+/// A running value is carried from one chunk to the next, a number that is
+/// fixed when compiling.
+LogicalResult Preparation::checkScannedSize(ScanOp scan) {
+  SymbolicSizes sizes = SymbolicSizes::get(scan);
+  int64_t size = scan.getType().getDimSize(scan.getAxis());
+  if (!sizes.isSymbolic(size))
+    return success();
+  return scan.emitOpError()
+         << "scans axis " << scan.getAxis() << " of size "
+         << sizes.describe(size)
+         << ", which is known when the program runs; compile for a fixed size "
+            "of that axis";
+}
+
 LogicalResult Preparation::checkOperations() {
   if (failed(verifyOneBlock(function, "deplo-fuse-vertical")))
     return failure();
@@ -151,6 +170,9 @@ LogicalResult Preparation::checkOperations() {
       continue;
     if (op.hasTrait<IsPrimitive>() || isa<FusedOp>(op)) {
       if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
+        return failure();
+      if (auto scan = dyn_cast<ScanOp>(op);
+          scan && failed(checkScannedSize(scan)))
         return failure();
       for (ValueRange values :
            {ValueRange(op.getOperands()), ValueRange(op.getResults())})
@@ -169,20 +191,9 @@ LogicalResult Preparation::checkOperations() {
   return success();
 }
 
-/// Whether `op` only widens its operand: reading it again from the narrower
-/// type is cheaper than storing the result.
-static bool isWidening(Operation &op) {
-  auto map = dyn_cast<MapOp>(op);
-  if (!map || map.getInputs().size() != 1)
-    return false;
-  auto body = map.getBody()->without_terminator();
-  return llvm::hasSingleElement(body) &&
-         isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(*body.begin());
-}
-
 void Preparation::duplicateConversions() {
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-    if (!isWidening(op))
+    if (!isWidening(&op))
       continue;
     SmallVector<OpOperand *> uses(
         llvm::make_pointer_range(op.getResult(0).getUses()));

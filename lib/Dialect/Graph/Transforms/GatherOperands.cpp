@@ -107,10 +107,35 @@ static Value buildOthers(RewriterBase &rewriter, GatherOp gather, MapOp map) {
                              Attribute(gather.getFillOrZero())));
 }
 
+/// `input`, a view that repeats elements along the axes that indices choose
+/// from, at what is gathered: indices don't matter to it. Null if it is none.
+/// Where an index is out of range the value is not used.
+static Value readWithoutIndices(RewriterBase &rewriter, GatherOp gather,
+                                Value input) {
+  auto view = input.getDefiningOp<IndexMapOp>();
+  if (!view || gather.getSources().size() != 1 ||
+      gather.getGuard(0).getNumResults() != 0)
+    return {};
+  AffineMap map = view.getMap().compose(gather.getMap(0));
+  for (unsigned s = 0; s < map.getNumSymbols(); ++s)
+    if (map.isFunctionOfSymbol(s))
+      return {};
+  map = AffineMap::get(map.getNumDims(), 0, map.getResults(),
+                       rewriter.getContext());
+  auto type = RankedTensorType::get(gather.getType().getShape(),
+                                    getElementTypeOrSelf(input));
+  return rewriter.createOrFold<IndexMapOp>(gather.getLoc(), type,
+                                           view.getInput(), map);
+}
+
 static void gatherOperands(RewriterBase &rewriter, GatherOp gather, MapOp map) {
   rewriter.setInsertionPoint(gather);
   SmallVector<Value> operands;
   for (Value input : map.getInputs()) {
+    if (Value value = readWithoutIndices(rewriter, gather, input)) {
+      operands.push_back(value);
+      continue;
+    }
     Pieces pieces;
     for (unsigned k = 0; k < gather.getSources().size(); ++k)
       if (isPart(gather.getSources()[k], map))
@@ -139,7 +164,8 @@ static void gatherOperands(RewriterBase &rewriter, GatherOp gather, MapOp map) {
   auto result =
       MapOp::create(rewriter, map.getLoc(), gather.getType(), operands, body);
   rewriter.replaceOp(gather, result);
-  rewriter.eraseOp(map);
+  if (map->use_empty())
+    rewriter.eraseOp(map);
 }
 
 static MapOp findGatheredMap(GatherOp gather) {
@@ -148,15 +174,17 @@ static MapOp findGatheredMap(GatherOp gather) {
     if (!map || map.getInputs().empty() ||
         !map.getBody()->getOps<IndexOp>().empty())
       continue;
-    // Read by nothing else: otherwise it is stored anyway.
-    if (llvm::any_of(map->getUsers(),
-                     [&](Operation *user) { return user != gather; }))
+    if (!gather.getType().hasStaticShape() || !map.getType().hasStaticShape())
       continue;
-    // Not computed much more often than before.
-    constexpr int64_t maxRepetition = 2;
-    if (gather.getType().hasStaticShape() && map.getType().hasStaticShape() &&
-        gather.getType().getNumElements() <=
-            maxRepetition * map.getType().getNumElements())
+    // Not computed much more often than before; if others read it as well, so
+    // that it is computed anyway, then for few elements.
+    constexpr int64_t maxRepetition = 2, fewOf = 8;
+    int64_t gathered = gather.getType().getNumElements();
+    int64_t computed = map.getType().getNumElements();
+    bool isAlone = llvm::all_of(
+        map->getUsers(), [&](Operation *user) { return user == gather; });
+    if (isAlone ? gathered <= maxRepetition * computed
+                : gathered <= computed / fewOf)
       return map;
   }
   return {};

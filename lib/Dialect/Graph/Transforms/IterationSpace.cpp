@@ -3,6 +3,8 @@
 
 #include "deplo/Dialect/Graph/Transforms/IterationSpace.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include "deplo/Analysis/AffineRanges.h"
 
 using namespace mlir;
@@ -51,6 +53,13 @@ SmallVector<Primitive::Axis> Primitive::getResultAxes() const {
   for (auto [index, axis] : llvm::enumerate(axes))
     if (!llvm::is_contained(reduce.getAxes(), static_cast<int64_t>(index)))
       kept.push_back(axis);
+  return kept;
+}
+
+SmallVector<Primitive::Axis> Primitive::getKeptAxes() const {
+  SmallVector<Axis> kept = getResultAxes();
+  if (isScan())
+    kept.erase(kept.begin() + cast<ScanOp>(op).getAxis());
   return kept;
 }
 
@@ -368,6 +377,15 @@ bool isBoxInLeaves(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
       leaf = position->second;
     }
   return getBoxView(shape, strides, numbered, {extents, loops}).has_value();
+}
+
+bool isWidening(Operation *op) {
+  auto map = dyn_cast_or_null<MapOp>(op);
+  if (!map || map.getInputs().size() != 1)
+    return false;
+  auto body = map.getBody()->without_terminator();
+  return llvm::hasSingleElement(body) &&
+         isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(*body.begin());
 }
 
 } // namespace deplo::graph

@@ -34,17 +34,12 @@ static bool isOuterLoop(ForOp loop) {
   };
   if (!llvm::all_of(*loop->getBlock(), isAlone))
     return false;
-  return isa<KernelOp>(parent) || isOuterLoop(cast<ForOp>(parent));
+  auto outer = dyn_cast<ForOp>(parent);
+  return isa<KernelOp>(parent) || (outer && isOuterLoop(outer));
 }
 
 static int64_t getExtent(Value variable) {
-  auto argument = dyn_cast<BlockArgument>(variable);
-  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
-  if (auto loop = dyn_cast_or_null<ForOp>(parent))
-    return loop.getExtent();
-  if (auto loop = dyn_cast_or_null<ReduceOp>(parent))
-    return loop.getExtent();
-  return 0;
+  return getExtentOf(variable).value_or(0);
 }
 
 template <typename AccessOp>
@@ -120,6 +115,12 @@ struct VerifySizesPass
       return verifyNotEmpty(reduce, reduce.getExtent(), sizes);
     if (auto loop = dyn_cast<ForOp>(op); loop && !isOuterLoop(loop))
       return verifyNotEmpty(loop, loop.getExtent(), sizes);
+    if (auto scan = dyn_cast<ScanOp>(op);
+        scan && sizes.isSymbolic(scan.getExtent()))
+      return op->emitOpError()
+             << "scans " << sizes.describe(scan.getExtent())
+             << " elements, a number that is known when the program runs; "
+             << remedy;
     if (auto load = dyn_cast<LoadOp>(op))
       return verifyAccess(load, sizes);
     if (auto store = dyn_cast<StoreOp>(op))

@@ -83,6 +83,15 @@ std::optional<int64_t> AffineIndex::getMax() const {
   return std::max(scale * range->first, scale * range->second) + offset;
 }
 
+std::optional<int64_t> AffineIndex::getMin() const {
+  if (!base)
+    return offset;
+  std::optional<std::pair<int64_t, int64_t>> range = getRange(base);
+  if (!range)
+    return std::nullopt;
+  return std::min(scale * range->first, scale * range->second) + offset;
+}
+
 /// Whether `index` goes as far as a size that is known when the program runs.
 static bool followsSize(const AffineIndex &index, const SymbolicSizes &sizes) {
   auto argument = dyn_cast_if_present<BlockArgument>(index.base);
@@ -97,8 +106,8 @@ static bool followsSize(const AffineIndex &index, const SymbolicSizes &sizes) {
 
 bool isWithinBound(Value corner, int64_t step, int64_t size, int64_t bound) {
   AffineIndex index = AffineIndex::get(corner);
-  std::optional<int64_t> last = index.getMax();
-  if (!last)
+  std::optional<int64_t> first = index.getMin(), last = index.getMax();
+  if (!first || !last)
     return false;
   // What is below a generic number need not be below the size, unless it goes
   // as far as that does.
@@ -106,7 +115,7 @@ bool isWithinBound(Value corner, int64_t step, int64_t size, int64_t bound) {
       SymbolicSizes::get(corner.getParentRegion()->getParentOp());
   if (sizes.isSymbolic(bound) && !followsSize(index, sizes))
     bound = sizes.getMin(bound);
-  return *last + (size - 1) * step < bound;
+  return *first >= 0 && *last + (size - 1) * step < bound;
 }
 
 } // namespace deplo::tile

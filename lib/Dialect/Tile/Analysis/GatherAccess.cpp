@@ -274,6 +274,14 @@ bool isUniform(Value tile, unsigned dim, int64_t width) {
   return Runs(width).isUniform(tile, dim);
 }
 
+bool isUniform(Value tile) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(tile.getType()).getShape();
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (size > 1 && !isUniform(tile, dim, size))
+      return false;
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // Accesses
 //===----------------------------------------------------------------------===//

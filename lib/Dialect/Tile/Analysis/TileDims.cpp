@@ -110,6 +110,15 @@ void TileDims::visit(Operation *op) {
       for (unsigned dim = 0, rank = getType(result).getRank(); dim < rank;
            ++dim)
         unite(first, dim < reduce.getAxis() ? dim : dim + 1, result, dim);
+  } else if (auto scan = dyn_cast<ScanOp>(op)) {
+    Tile input = getTile(scan->getOpOperand(0));
+    uniteAll(input, scan.getResult());
+    SmallVector<Tile> parts = {scan.getTotal()};
+    if (scan.getCarry())
+      parts.push_back(getTile(scan->getOpOperand(1)));
+    for (Tile part : parts)
+      for (unsigned dim = 0, rank = getType(part).getRank(); dim < rank; ++dim)
+        unite(input, dim < scan.getAxis() ? dim : dim + 1, part, dim);
   } else if (auto reduce = dyn_cast<loop::ReduceOp>(op)) {
     for (auto [yielded, result] : llvm::zip_equal(
              reduce.getYield()->getOpOperands(), reduce.getResults()))

@@ -234,6 +234,27 @@ LogicalResult GatherOp::verify() {
   return verifyVector(*this, getVector()); // C4
 }
 
+bool accessesGlobalMemory(Operation *op) {
+  auto accesses = [](Operation *nested) {
+    bool usesMemref = llvm::any_of(nested->getOperandTypes(), [](Type type) {
+      return isa<MemRefType>(type);
+    });
+    return usesMemref && !isMemoryEffectFree(nested) ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
+  };
+  return op->walk(accesses).wasInterrupted();
+}
+
+LogicalResult WaitDependenciesOp::verify() {
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (accessesGlobalMemory(op)) // C2
+      return emitOpError("follows an access to global memory, which may be "
+                         "what the grids that it waits for write")
+                 .attachNote(op->getLoc())
+             << "the access";
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   BufferType buffer = getBuffer().getType();
   return verifyBox(*this, buffer.getRank(), buffer.getElementType());
@@ -325,8 +346,8 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
       return failure();
     std::optional<Monoid> kind = symbolizeMonoid(name);
     if (!kind)
-      return parser.emitError(loc)
-             << "unknown monoid " << name << ", expected add, mul, max or min";
+      return parser.emitError(loc) << "unknown monoid " << name
+                                   << ", expected one of " << getMonoidNames();
     kinds.push_back(MonoidAttr::get(parser.getContext(), *kind));
     return success();
   };
@@ -388,7 +409,46 @@ LogicalResult ReduceOp::verify() {
       return emitOpError() << "result is " << result.getType() << ", expected "
                            << expected;
   }
+  for (auto [kind, input] : llvm::zip(getMonoids(), getInputs()))
+    if (failed(verifyMonoid(*this, kind, input.getType()))) // C4
+      return failure();
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ScanOp
+//===----------------------------------------------------------------------===//
+
+void ScanOp::build(OpBuilder &builder, OperationState &state, Monoid kind,
+                   Value input, Value carry, int64_t axis) {
+  state.addAttribute(getKindAttrName(state.name),
+                     MonoidAttr::get(builder.getContext(), kind));
+  state.addAttribute(getAxisAttrName(state.name),
+                     builder.getI64IntegerAttr(axis));
+  state.addOperands(input);
+  if (carry)
+    state.addOperands(carry);
+  auto type = cast<RankedTensorType>(input.getType());
+  state.addTypes({type, dropDim(type, axis)});
+}
+
+LogicalResult ScanOp::verify() {
+  RankedTensorType type = getInput().getType();
+  int64_t axis = getAxis();
+  if (axis < 0 || axis >= type.getRank()) // C1
+    return emitOpError() << "axis " << axis << " is not within a tile of rank "
+                         << type.getRank();
+  if (getResult().getType() != type) // C2
+    return emitOpError() << "result is " << getResult().getType()
+                         << ", expected " << type;
+  RankedTensorType part = dropDim(type, axis);
+  if (getTotal().getType() != part) // C3
+    return emitOpError() << "total is " << getTotal().getType() << ", expected "
+                         << part;
+  if (getCarry() && getCarry().getType() != part) // C3
+    return emitOpError() << "carry is " << getCarry().getType() << ", expected "
+                         << part;
+  return verifyMonoid(*this, getKind(), type); // C4
 }
 
 //===----------------------------------------------------------------------===//

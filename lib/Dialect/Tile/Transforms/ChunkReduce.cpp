@@ -16,14 +16,21 @@
 // Where a dimension ends (a reduction over it, or a store that spans it) the
 // operations that lead there are cloned into the loop; what several ends need
 // is computed again for each, except that ends which don't depend on one
-// another share a loop.
+// another share a loop. A maximum m of x and the sum of exp(x - m), which does
+// depend on it, share one as well: the sum is kept relative to the maximum so
+// far (OnlineSum.cpp).
+//
+// A scan along the dimension goes on where it ended in the chunk before: the
+// loop carries what all elements so far fold to.
 //
 // Legality. The cloned operations are pure or load what no one stores to (C2 of
 // loop.kernel), and work on each element of the dimension by itself, so a chunk
-// of the result needs just that chunk of the operands. The monoid is
+// of the result needs just that chunk of the operands, and of a scan the fold
+// of the chunks before. The monoid is
 // associative and commutative by declaration, so a reduction may first combine
 // equal positions of the chunks, in the order of the loop: that order is fixed.
 
+#include "OnlineSum.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
@@ -84,11 +91,18 @@ private:
   /// Ends by how many other ends come before them on the longest way.
   llvm::MapVector<int64_t, SmallVector<Operation *>> getLevels();
   void buildLoop(ArrayRef<Operation *> ends);
+  void buildOnlineLoop(OnlineSum online);
+  scf::ForOp createLoop(Location loc, ValueRange inits);
+  Value getIdentityTile(Monoid kind, Value input, int64_t axis);
   SmallVector<Operation *> getSlice(ArrayRef<Operation *> ends);
   void cloneIntoLoop(Operation *op, Value start, IRMapping &mapping);
   Value getChunkOf(OpOperand &operand, IRMapping &mapping);
   template <typename OpT> void shift(OpT clone, unsigned dim, Value start);
   SmallVector<int64_t> getChunkShape(Value tile, unsigned dim) const;
+  bool isAlong(ScanOp scan) const {
+    return getDim(scan->getOpOperand(0)) == scan.getAxis();
+  }
+  Value buildIdentity(Location loc, Monoid kind, RankedTensorType type);
 
   const TileDims &dims;
   unsigned number;
@@ -203,39 +217,98 @@ void Chunker::cloneIntoLoop(Operation *op, Value start, IRMapping &mapping) {
         withShape(before.getType(), getChunkShape(before, *getDim(before))));
 }
 
-void Chunker::buildLoop(ArrayRef<Operation *> ends) {
-  Location loc = ends.front()->getLoc();
-  builder.setInsertionPoint(ends.front());
+Value Chunker::buildIdentity(Location loc, Monoid kind, RankedTensorType type) {
+  return arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, getIdentity(kind, type.getElementType())));
+}
+
+/// What a running tile of `input` starts as.
+Value Chunker::getIdentityTile(Monoid kind, Value input, int64_t axis) {
+  return buildIdentity(input.getLoc(), kind,
+                       withShape(input.getType(), getChunkShape(input, axis)));
+}
+
+/// As many chunks as the extent needs, which may be known when the program
+/// runs.
+scf::ForOp Chunker::createLoop(Location loc, ValueRange inits) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  // The running tiles start as identities.
-  SmallVector<Value> inits;
-  for (Operation *end : ends)
-    if (auto reduce = dyn_cast<ReduceOp>(end))
-      for (auto [kind, input] :
-           llvm::zip_equal(reduce.getMonoids(), reduce.getInputs())) {
-        RankedTensorType type =
-            withShape(input.getType(), getChunkShape(input, reduce.getAxis()));
-        inits.push_back(arith::ConstantOp::create(
-            builder, loc,
-            DenseElementsAttr::get(type,
-                                   getIdentity(kind, type.getElementType()))));
-      }
-
-  // As many chunks as the size needs that the launch gives.
   int64_t extent = dims.getExtent(number);
   Value last = isSymbolic ? loop::SizeOp::create(builder, loc,
                                                  builder.getIndexType(), extent)
                           : constant(llvm::alignTo(extent, chunk));
-  auto loop = scf::ForOp::create(builder, loc, constant(0), last,
-                                 constant(chunk), inits);
+  return scf::ForOp::create(builder, loc, constant(0), last, constant(chunk),
+                            inits);
+}
+
+/// Both reductions in one loop.
+void Chunker::buildOnlineLoop(OnlineSum online) {
+  ReduceOp maximum = online.maximum, sum = online.sum;
+  builder.setInsertionPoint(maximum);
+  Value x = maximum.getInputs().front();
+  Value inits[] = {
+      getIdentityTile(Monoid::Max, x, maximum.getAxis()),
+      getIdentityTile(Monoid::Add, sum.getInputs().front(), sum.getAxis())};
+  auto loop = createLoop(sum->getLoc(), inits);
+  Operation *afterLoop = loop->getNextNode();
+  builder.setInsertionPointToStart(loop.getBody());
+  IRMapping mapping;
+  Operation *end = maximum;
+  for (Operation *op : getSlice(end))
+    if (op != end)
+      cloneIntoLoop(op, loop.getInductionVar(), mapping);
+  OnlineSum::State next = online.accumulate(
+      builder, {loop.getRegionIterArg(0), loop.getRegionIterArg(1)},
+      getChunkOf(end->getOpOperand(0), mapping));
+  scf::YieldOp::create(builder, sum->getLoc(),
+                       ValueRange{next.maximum, next.sum});
+
+  builder.setInsertionPoint(afterLoop);
+  OnlineSum::State total =
+      online.finish(builder, {loop.getResult(0), loop.getResult(1)});
+  maximum.getResults().front().replaceAllUsesWith(total.maximum);
+  sum.getResults().front().replaceAllUsesWith(total.sum);
+  sum.erase();
+  maximum.erase();
+}
+
+void Chunker::buildLoop(ArrayRef<Operation *> ends) {
+  Location loc = ends.front()->getLoc();
+  builder.setInsertionPoint(ends.front());
+  // The running tiles and the carries start as identities.
+  SmallVector<Operation *> slice = getSlice(ends);
+  SmallVector<Value> inits;
+  for (Operation *op : slice) {
+    auto reduce = dyn_cast<ReduceOp>(op);
+    auto scan = dyn_cast<ScanOp>(op);
+    if (reduce && isEnd(op))
+      for (auto [kind, input] :
+           llvm::zip_equal(reduce.getMonoids(), reduce.getInputs()))
+        inits.push_back(getIdentityTile(kind, input, reduce.getAxis()));
+    else if (scan && isAlong(scan))
+      inits.push_back(
+          buildIdentity(loc, scan.getKind(), scan.getTotal().getType()));
+  }
+
+  auto loop = createLoop(loc, inits);
   Operation *afterLoop = loop->getNextNode();
   builder.setInsertionPointToStart(loop.getBody());
   IRMapping mapping;
   SmallVector<Value> yielded;
-  for (Operation *op : getSlice(ends)) {
+  for (Operation *op : slice) {
     auto reduce = dyn_cast<ReduceOp>(op);
+    auto scan = dyn_cast<ScanOp>(op);
+    if (scan && isAlong(scan)) {
+      auto part =
+          ScanOp::create(builder, scan.getLoc(), scan.getKind(),
+                         getChunkOf(scan->getOpOperand(0), mapping),
+                         loop.getRegionIterArg(yielded.size()), scan.getAxis());
+      mapping.map(scan.getResult(), part.getResult());
+      yielded.push_back(part.getTotal());
+      continue;
+    }
     if (!reduce || !isEnd(op)) {
       cloneIntoLoop(op, loop.getInductionVar(), mapping);
       continue;
@@ -252,8 +325,12 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
 
   builder.setInsertionPoint(afterLoop);
   ValueRange totals = loop.getResults();
-  for (Operation *end : ends) {
-    if (auto reduce = dyn_cast<ReduceOp>(end)) {
+  for (Operation *op : slice) {
+    auto scan = dyn_cast<ScanOp>(op);
+    if (scan && isAlong(scan))
+      totals = totals.drop_front(1);
+    auto reduce = dyn_cast<ReduceOp>(op);
+    if (reduce && isEnd(op)) {
       unsigned count = reduce.getInputs().size();
       auto total =
           ReduceOp::create(builder, reduce.getLoc(), reduce.getMonoids(),
@@ -271,6 +348,15 @@ static void eraseDeadOperations(Block &block) {
 }
 
 llvm::MapVector<Value, int64_t> Chunker::run() {
+  SmallVector<ReduceOp> reductions;
+  for (ReduceOp reduce : block->getOps<ReduceOp>())
+    if (isEnd(reduce))
+      reductions.push_back(reduce);
+  // A maximum that the sum of one pair has been found with is gone for others.
+  for (ReduceOp reduce : reductions)
+    if (std::optional<OnlineSum> online = OnlineSum::get(reduce))
+      buildOnlineLoop(*online);
+  eraseDeadOperations(*block);
   auto levels = getLevels();
   for (auto &[level, ends] : levels)
     buildLoop(ends);

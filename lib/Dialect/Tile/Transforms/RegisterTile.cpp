@@ -146,9 +146,15 @@ static LinearLayout chooseLayout(const TileGroup &group,
 
   constexpr int64_t lanesPerWarp = 32;
   Distribution distribution(group.shape);
-  distribution.give(InputDim::Register,
-                    std::min(vector, group.width[order.front()]),
-                    order.front());
+  int64_t width =
+      std::max<int64_t>(std::min(vector, group.width[order.front()]), 1);
+  distribution.give(InputDim::Register, width, order.front());
+  // Across memory, a thread scans as long a run as there are registers for:
+  // that many elements fewer are exchanged.
+  if (group.scanned && *group.scanned != order.front())
+    distribution.give(InputDim::Register,
+                      group.getNumElements() / (width * lanesPerWarp * warps),
+                      *group.scanned);
   distribution.give(InputDim::Lane, lanesPerWarp, order);
   distribution.give(InputDim::Warp, warps, warpOrder);
   distribution.give(InputDim::Register, group.getNumElements(), order);
@@ -227,8 +233,8 @@ static bool convertResult(OpResult result, const LinearLayout &layout) {
   return true;
 }
 
-/// Converts where a reduction or broadcast wants another slice than the tile
-/// has.
+/// Converts where a reduction, scan or broadcast wants another slice than the
+/// tile has.
 static int64_t convertSlices(Operation *op) {
   int64_t conversions = 0;
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
@@ -242,6 +248,13 @@ static int64_t convertSlices(Operation *op) {
         getSlice(whole, getKeptDims(whole.getRank(), reduce.getAxis()));
     for (OpResult result : reduce->getResults())
       conversions += convertResult(result, part);
+  } else if (auto scan = dyn_cast<ScanOp>(op)) {
+    LinearLayout whole = getLayout(scan.getInput()).getLinearLayout();
+    LinearLayout part =
+        getSlice(whole, getKeptDims(whole.getRank(), scan.getAxis()));
+    conversions += convertResult(cast<OpResult>(scan.getTotal()), part);
+    if (scan.getCarry())
+      conversions += convertOperand(scan->getOpOperand(1), part);
   }
   return conversions;
 }

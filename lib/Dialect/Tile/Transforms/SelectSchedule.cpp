@@ -26,6 +26,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -57,8 +58,12 @@ public:
 private:
   void findInnerDims(Block &block, SmallVectorImpl<Operation *> &around);
   template <typename AccessOp> void addAccess(AccessOp access, bool isStore);
+  void findDims(Value index, llvm::SmallBitVector &dims);
+  void mergeWindows();
   void countLiveTiles();
+  int64_t countLiveValues();
   int64_t countReductions(Block &block);
+  int64_t countJoinedPasses();
   int64_t countInstructions();
 
   loop::KernelOp kernel;
@@ -80,12 +85,18 @@ private:
 
 } // namespace
 
+/// Instructions and registers of a function of the math dialect or a division,
+/// as a rule.
+static constexpr int64_t functionCost = 8;
+static constexpr int64_t functionTemporaries = 6;
+
+static int64_t getCost(Operation *op);
+
 static std::pair<Value, int64_t> getLoop(Operation *op) {
-  if (auto loop = dyn_cast<loop::ForOp>(op))
-    return {loop.getInductionVar(), loop.getExtent()};
-  if (auto loop = dyn_cast<loop::ReduceOp>(op))
-    return {loop.getInductionVar(), loop.getExtent()};
-  return {Value(), 0};
+  std::optional<int64_t> extent = loop::getLoopExtent(op);
+  if (!extent)
+    return {Value(), 0};
+  return {op->getRegion(0).getArgument(0), *extent};
 }
 
 /// Loops of one extent, none of which is in another, sweep the same data as a
@@ -133,6 +144,16 @@ static int64_t getElement(AffineMap map, ArrayRef<int64_t> operands,
   return element;
 }
 
+/// The dimensions that an index computed from loaded values varies over.
+void FactFinder::findDims(Value index, llvm::SmallBitVector &dims) {
+  if (auto dim = dimOf.find(index); dim != dimOf.end())
+    dims.set(dim->second);
+  else if (Operation *op = index.getDefiningOp(); op && !op->getNumRegions())
+    for (Value operand : op->getOperands())
+      if (!isa<MemRefType>(operand.getType()))
+        findDims(operand, dims);
+}
+
 template <typename AccessOp>
 void FactFinder::addAccess(AccessOp access, bool isStore) {
   MemRefType type = access.getMemRefType();
@@ -148,6 +169,7 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
 
   ScheduleAccess fact;
   fact.isStore = isStore;
+  fact.elements = type.getNumElements();
   fact.elementBytes =
       llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
   fact.strides.assign(facts.axes.size() + facts.inner.size(), 0);
@@ -160,13 +182,19 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
   }
   int64_t start = getElement(access.getMap(), origin, memrefStrides);
   for (auto [position, index] : llvm::enumerate(access.getIndices())) {
-    auto dim = dimOf.find(index);
-    if (dim == dimOf.end())
-      continue;
     SmallVector<int64_t> next(origin);
     next[position] = 1;
-    fact.strides[dim->second] +=
-        getElement(access.getMap(), next, memrefStrides) - start;
+    int64_t stride = getElement(access.getMap(), next, memrefStrides) - start;
+    if (auto dim = dimOf.find(index); dim != dimOf.end()) {
+      fact.strides[dim->second] += stride;
+      continue;
+    }
+    // Loaded indices lead anywhere: neighbours are a step of the index apart.
+    llvm::SmallBitVector dims(fact.strides.size());
+    findDims(index, dims);
+    for (unsigned dim : dims.set_bits())
+      if (fact.strides[dim] == 0)
+        fact.strides[dim] = std::max<int64_t>(stride, 2);
   }
 
   int64_t bits = std::max<int64_t>(alignment / fact.elementBytes, 1);
@@ -189,6 +217,32 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
   known->loops.insert(access->getParentOp());
 }
 
+/// Loads that reach more elements than the memref has, as those of overlapping
+/// windows do, count as often as it takes to read it once.
+void FactFinder::mergeWindows() {
+  SmallVector<Key> keptKeys;
+  std::vector<ScheduleAccess> kept;
+  for (auto [number, key] : llvm::enumerate(keys)) {
+    const ScheduleAccess &access = facts.accesses[number];
+    int64_t reached = 1, before = 0;
+    for (auto [stride, extent] :
+         llvm::zip(access.strides, facts.axes)) // the axes come first
+      reached *= stride == 0 ? 1 : std::max<int64_t>(extent, 1);
+    for (const auto &[other, otherAccess] : llvm::zip_equal(keptKeys, kept))
+      before += other.memref == key.memref &&
+                otherAccess.strides == access.strides;
+    int64_t size = cast<MemRefType>(key.memref.getType()).getNumElements();
+    bool isBeyond = facts.inner.empty() && !access.isStore && before > 0 &&
+                    before * reached >= size;
+    if (isBeyond)
+      continue;
+    keptKeys.push_back(key);
+    kept.push_back(access);
+  }
+  keys = std::move(keptKeys);
+  facts.accesses = std::move(kept);
+}
+
 /// Tiles that one inner loop reads and a later one reads again stay alive in
 /// between; those read once stream through. Without inner loops nothing is in
 /// the way of loading everything first.
@@ -205,6 +259,32 @@ void FactFinder::countLiveTiles() {
   if (facts.inner.empty())
     kept = loads + (facts.instructions > 8 ? 1 : 0);
   facts.liveTiles = std::max<int64_t>(kept, 1);
+  facts.peakTiles =
+      facts.inner.empty() ? std::max(facts.liveTiles, countLiveValues()) : 1;
+}
+
+/// The most values that are alive at once between two operations of a kernel
+/// without inner loops, and what the function that is computed there needs.
+int64_t FactFinder::countLiveValues() {
+  int64_t most = 0;
+  kernel.walk([&](Block *block) {
+    DenseSet<Value> live;
+    for (Operation &op : llvm::reverse(*block)) {
+      if (op.getNumRegions() != 0)
+        return;
+      for (Value result : op.getResults())
+        live.erase(result);
+      for (Value operand : op.getOperands())
+        if (operand.getDefiningOp() && operand.getParentBlock() == block &&
+            !matchPattern(operand, m_Constant()) &&
+            operand.getType().isIntOrFloat() && !operand.getType().isInteger(1))
+          live.insert(operand);
+      int64_t ofFunction =
+          getCost(&op) == functionCost ? functionTemporaries : 0;
+      most = std::max(most, int64_t(live.size()) + ofFunction);
+    }
+  });
+  return most;
 }
 
 /// The longest chain of reductions that wait for one another.
@@ -228,8 +308,52 @@ int64_t FactFinder::countReductions(Block &block) {
   return longest;
 }
 
+/// Whether two values are the same computation on the same elements, where
+/// variable `b` of a loop stands for variable `a` of another.
+static bool areAlike(Value x, Value y, Value a, Value b) {
+  if (x == y || (x == a && y == b))
+    return true;
+  Operation *first = x.getDefiningOp(), *second = y.getDefiningOp();
+  if (!first || !second || first->getName() != second->getName() ||
+      first->getNumRegions() != 0 ||
+      first->getAttrDictionary() != second->getAttrDictionary() ||
+      first->getNumOperands() != second->getNumOperands())
+    return false;
+  return llvm::all_of(
+      llvm::zip(first->getOperands(), second->getOperands()), [&](auto pair) {
+        return areAlike(std::get<0>(pair), std::get<1>(pair), a, b);
+      });
+}
+
+/// Sums of exp(x - m), where m is the maximum of x (OnlineSum).
+int64_t FactFinder::countJoinedPasses() {
+  int64_t count = 0;
+  kernel.walk([&](loop::ReduceOp sum) {
+    if (sum.getMonoids() != ArrayRef{Monoid::Add})
+      return;
+    auto exp = sum.getYield().getValues()[0].getDefiningOp<math::ExpOp>();
+    auto difference =
+        exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : arith::SubFOp();
+    auto maximum = difference
+                       ? difference.getRhs().getDefiningOp<loop::ReduceOp>()
+                       : loop::ReduceOp();
+    if (maximum && maximum.getMonoids() == ArrayRef{Monoid::Max} &&
+        maximum.getExtent() == sum.getExtent() &&
+        maximum->getBlock() == sum->getBlock() &&
+        areAlike(difference.getLhs(), maximum.getYield().getValues()[0],
+                 sum.getInductionVar(), maximum.getInductionVar()))
+      ++count;
+  });
+  return count;
+}
+
 /// Instructions of the usual expansion of an operation.
 static int64_t getCost(Operation *op) {
+  if (auto running = dyn_cast<loop::RunningOp>(op)) {
+    // Each element is folded in its thread and with what is before that.
+    constexpr int64_t folds = 2, ofExponents = 20;
+    return running.getKind() == Monoid::LogAddExp ? folds * ofExponents : folds;
+  }
   if (isa<math::SqrtOp, math::RsqrtOp>(op))
     return 4;
   if (isa<math::FmaOp, math::AbsFOp>(op))
@@ -239,9 +363,9 @@ static int64_t getCost(Operation *op) {
       math.getFastMathFlagsAttr().getValue() != arith::FastMathFlags::none)
     return 3; // an approximation
   if (isa<math::MathDialect>(op->getDialect()))
-    return 8;
+    return functionCost;
   if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(op))
-    return 8;
+    return functionCost;
   return 1;
 }
 
@@ -307,14 +431,20 @@ ScheduleFacts FactFinder::run() {
   SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (ScheduleInnerDim &dim : facts.inner)
     dim.extent = sizes.getMax(dim.extent);
+  mergeWindows();
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
-    return llvm::any_of(loops,
-                        [](Operation *loop) { return isa<loop::ForOp>(loop); });
+    return llvm::any_of(loops, llvm::IsaPred<loop::ForOp, loop::ScanOp>);
   });
   facts.passes =
       std::max<int64_t>(facts.dependentReductions + (hasSweep ? 1 : 0), 1);
+  kernel.walk([&](loop::ReduceOp reduce) {
+    facts.reducedValues =
+        std::max<int64_t>(facts.reducedValues, reduce.getNumResults());
+  });
+  facts.joinedPasses = countJoinedPasses();
   facts.instructions = countInstructions();
+  kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();
   return facts;
 }
@@ -331,12 +461,13 @@ namespace {
 struct Pins {
   SchedulePins numbers;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         padSmem = Choice::Auto;
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
-    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem";
+    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem, "
+    "programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -400,6 +531,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.asyncCopy);
   if (name == "pad_smem")
     return setChoice(pins.padSmem);
+  if (name == "programmatic_launch")
+    return setChoice(pins.programmaticLaunch);
   return module.emitError() << "schedule: there is no knob '" << name
                             << "', expected one of " << knobs;
 }
@@ -439,10 +572,10 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       chooseSchedule(facts, target, pins.numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
-  kernel.setScheduleAttr(
-      ScheduleAttr::get(&getContext(), choice->block, choice->warps,
-                        choice->vector, choice->chunk, choice->unroll,
-                        pins.stageInputs, pins.asyncCopy, pins.padSmem));
+  kernel.setScheduleAttr(ScheduleAttr::get(
+      &getContext(), choice->block, choice->warps, choice->vector,
+      choice->chunk, choice->unroll, pins.stageInputs, pins.asyncCopy,
+      pins.padSmem, pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))

@@ -48,6 +48,8 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
 
+#include <cmath>
+
 #define DEBUG_TYPE "deplo-split-reduce"
 
 using namespace mlir;
@@ -61,6 +63,9 @@ namespace deplo::tile {
 static constexpr int64_t leastPart = 512;
 /// Blocks a multiprocessor beyond which more parts don't help.
 static constexpr int64_t mostBlocks = 8;
+/// The part of a kernel's time that several kernels may take in its place: the
+/// estimates of small kernels are not better than that.
+static constexpr double worthSplitting = 0.8;
 
 /// Nanoseconds of all kernels, or nothing if one has no schedule.
 static std::optional<double> estimate(const Split &split,
@@ -101,7 +106,7 @@ private:
              const TargetDescription &target);
   std::optional<Split> choose(loop::KernelOp kernel,
                               const TargetDescription &target,
-                              std::string &reason);
+                              std::string &times, std::string &reason);
   void replace(loop::KernelOp kernel, Split &split, SymbolTable &symbols);
 };
 
@@ -109,6 +114,7 @@ private:
 
 std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
                                              const TargetDescription &target,
+                                             std::string &times,
                                              std::string &reason) {
   loop::ReduceOp reduce = findReduction(kernel);
   if (!reduce) {
@@ -116,6 +122,13 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
     return std::nullopt;
   }
   SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  bool hasScan =
+      kernel->walk([](loop::ScanOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (hasScan) {
+    reason = "the kernel has a scan";
+    return std::nullopt;
+  }
   if (sizes.isSymbolic(reduce.getExtent())) {
     reason = "how many elements it reduces is known when the program runs";
     return std::nullopt;
@@ -139,7 +152,8 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
     return std::nullopt;
   }
   std::optional<Split> best;
-  double nanoseconds = whole ? whole->nanoseconds : 0;
+  double quickest = HUGE_VAL;
+  double nanoseconds = whole ? worthSplitting * whole->nanoseconds : 0;
   int64_t first = parts ? int64_t(parts) : 2;
   int64_t last = parts ? int64_t(parts) : most;
   for (int64_t count = first; count <= last; count *= 2) {
@@ -150,13 +164,16 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
       return std::nullopt;
     }
     std::optional<double> time = estimate(*split, target, alignment);
+    quickest = std::min(quickest, time.value_or(HUGE_VAL));
     if (parts != 0 || (time && *time < nanoseconds)) {
       best = std::move(*split);
       nanoseconds = time.value_or(0);
     }
   }
+  times = llvm::formatv("{0:f2} us instead of {1:f2} us", quickest * 1e-3,
+                        whole ? whole->nanoseconds * 1e-3 : HUGE_VAL);
   if (!best)
-    reason = "parts in kernels of their own take longer";
+    reason = "parts in kernels of their own don't pay: " + times;
   return best;
 }
 
@@ -182,15 +199,16 @@ void SplitReducePass::split(loop::KernelOp kernel, SymbolTable &symbols,
   auto options = remark::RemarkOpts::name("SplitReduce")
                      .category(DEBUG_TYPE)
                      .function(kernel.getSymName());
-  std::string reason;
-  std::optional<Split> split = choose(kernel, target, reason);
+  std::string times, reason;
+  std::optional<Split> split = choose(kernel, target, times, reason);
   if (!split) {
     remark::missed(kernel.getLoc(), options) << remark::add("{0}", reason);
     return;
   }
   remark::passed(kernel.getLoc(), options)
-      << remark::add("a reduction over {0} elements in {1} parts, {2} kernels",
-                     split->extent, split->parts, split->kernels.size());
+      << remark::add(
+             "a reduction over {0} elements in {1} parts, {2} kernels: {3}",
+             split->extent, split->parts, split->kernels.size(), times);
   replace(kernel, *split, symbols);
 }
 

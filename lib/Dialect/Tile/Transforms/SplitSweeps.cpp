@@ -20,7 +20,8 @@
 //
 // Legality: iterations of a sweep that carries nothing are independent, and
 // what a sweep carries is combined by a monoid, which is associative and
-// commutative by declaration. Either order is fixed.
+// commutative by declaration. Either order is fixed. Sweeps that scan have one
+// order, and stay.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -68,7 +69,7 @@ std::optional<LongRow> tile::findLongRow(KernelOp kernel, int64_t budget) {
     LongRow candidate;
     for (const StagedRow::Read &read : row.reads) {
       scf::ForOp loop = getSweepingLoop(read);
-      if (!loop)
+      if (!loop || !loop.getBody()->getOps<ScanOp>().empty())
         return std::nullopt;
       candidate.sweeps.insert(loop);
     }

@@ -55,7 +55,8 @@ SmallVector<loop::ForOp> getAxisLoops(loop::KernelOp kernel) {
     loop::ForOp only;
     for (Operation &op : *block) {
       auto loop = dyn_cast<loop::ForOp>(op);
-      if (isa<loop::StoreOp, loop::ReduceOp>(op) || (loop && only))
+      if (isa<loop::StoreOp, loop::ReduceOp, loop::ScanOp>(op) ||
+          (loop && only))
         return loops;
       if (loop)
         only = loop;
@@ -114,11 +115,17 @@ private:
   void createKernel(ArrayRef<loop::ForOp> axisLoops);
   LogicalResult convertBlock(Block &block);
   LogicalResult convert(Operation *op);
-  LogicalResult convertFor(loop::ForOp loop);
+  LogicalResult convertLoop(Operation *loop);
+  void convertRunning(loop::RunningOp running);
   LogicalResult convertReduce(loop::ReduceOp reduce);
   LogicalResult convertLoad(loop::LoadOp load);
   LogicalResult convertStore(loop::StoreOp store);
   LogicalResult convertGather(loop::LoadOp load);
+  /// Bounds for a conditional load, one for each of `loops`, if masking what is
+  /// outside of the memref does instead of the condition.
+  std::optional<SmallVector<int64_t>>
+  getBoundsFor(loop::LoadOp load, ArrayRef<Coordinate> coordinates,
+               ArrayRef<unsigned> loops);
   LogicalResult convertIndexCast(arith::IndexCastOp cast);
   TileValue getIterationNumber(Location loc, Value index, Type type);
   LogicalResult convertElementwise(Operation *op);
@@ -278,17 +285,68 @@ Tileifier::Box Tileifier::getBox(Location loc,
   return box;
 }
 
+/// The condition holds only where all coordinates are within the memref. Where
+/// it does not, most are all the same, so that little is read in vain.
+std::optional<SmallVector<int64_t>>
+Tileifier::getBoundsFor(loop::LoadOp load, ArrayRef<Coordinate> coordinates,
+                        ArrayRef<unsigned> loops) {
+  constexpr int64_t maxShareOutside = 8;
+  // Inner dimensions would be chunked, staged or shifted.
+  if (load->getParentOfType<loop::ReduceOp>())
+    return std::nullopt;
+  SmallVector<std::pair<unsigned, int64_t>> bounds;
+  ArrayRef<int64_t> shape = load.getMemRefType().getShape();
+  for (auto [size, coordinate] : llvm::zip_equal(shape, coordinates)) {
+    LoopVariable variable;
+    if (coordinate.variable)
+      variable = variables[coordinate.variable];
+    int64_t extent = variable.dim ? extents[*variable.dim] : 1;
+    int64_t first = coordinate.offset;
+    int64_t last = first + coordinate.scale * (extent - 1);
+    int64_t outside = std::max<int64_t>(-first, 0) +
+                      std::max<int64_t>(last - (size - 1), 0);
+    bool isAxis = variable.dim && *variable.dim < kernel.getAxes().size();
+    if (outside != 0 && (!isAxis || outside > (last - first) / maxShareOutside))
+      return std::nullopt;
+    if (variable.dim)
+      bounds.emplace_back(*variable.dim, size);
+    else if (variable.index)
+      return std::nullopt;
+  }
+  llvm::sort(bounds);
+  return llvm::map_to_vector(bounds, [](auto bound) { return bound.second; });
+}
+
 LogicalResult Tileifier::convertLoad(loop::LoadOp load) {
   unsigned obstacle = 0;
   auto coordinates = getCoordinates(load, obstacle);
-  if (load.getCondition() || !coordinates)
+  if (!coordinates)
     return convertGather(load);
-  Box box = getBox(load.getLoc(), *coordinates);
-  auto tile = LoadOp::create(
-      builder, load.getLoc(), getTileType(load.getType(), box.loops),
-      memrefs.lookup(load.getMemref()), box.indices, box.dims, box.steps,
-      /*bounds=*/nullptr, /*vector=*/nullptr);
-  values[load.getResult()] = {tile, box.loops};
+  Location loc = load.getLoc();
+  Box box = getBox(loc, *coordinates);
+  DenseI64ArrayAttr bounds;
+  if (load.getCondition()) {
+    auto found = getBoundsFor(load, *coordinates, box.loops);
+    if (!found)
+      return convertGather(load);
+    bounds = builder.getDenseI64ArrayAttr(*found);
+  }
+  TileValue tile = {
+      LoadOp::create(builder, loc, getTileType(load.getType(), box.loops),
+                     memrefs.lookup(load.getMemref()), box.indices, box.dims,
+                     box.steps, bounds, /*vector=*/nullptr),
+      box.loops};
+  if (load.getCondition()) {
+    const TileValue &condition = values[load.getCondition()];
+    const TileValue &otherwise = values[load.getOtherwise()];
+    SmallVector<unsigned> dims =
+        unite(tile.dims, unite(condition.dims, otherwise.dims));
+    Value chosen = arith::SelectOp::create(
+        builder, loc, spread(loc, condition, dims), spread(loc, tile, dims),
+        spread(loc, otherwise, dims));
+    tile = {chosen, dims};
+  }
+  values[load.getResult()] = tile;
   return success();
 }
 
@@ -363,12 +421,7 @@ TileValue Tileifier::getNumber(Location loc, Value index, Type type) {
 
 /// How many values a loop's variable takes; 0 if `index` is none.
 static int64_t getExtentOf(Value index) {
-  auto argument = dyn_cast<BlockArgument>(index);
-  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
-  if (auto loop = dyn_cast_or_null<loop::ForOp>(parent))
-    return loop.getExtent();
-  auto reduce = dyn_cast_or_null<loop::ReduceOp>(parent);
-  return reduce ? reduce.getExtent() : 0;
+  return loop::getExtentOf(index).value_or(0);
 }
 
 /// Whether 32 bits hold the offset of every element that is read. An index that
@@ -421,21 +474,41 @@ LogicalResult Tileifier::convertGather(loop::LoadOp load) {
 // Loops and arithmetic
 //===----------------------------------------------------------------------===//
 
-LogicalResult Tileifier::convertFor(loop::ForOp loop) {
-  if (loop.getExtent() == 0)
+/// A parallel loop or a scan: all iterations at once.
+LogicalResult Tileifier::convertLoop(Operation *loop) {
+  int64_t extent = *loop::getLoopExtent(loop);
+  if (extent == 0)
     return success();
-  if (loop.getExtent() == 1) {
-    variables[loop.getInductionVar()] = {};
-    return convertBlock(*loop.getBody());
+  Block &body = loop->getRegion(0).front();
+  Value variable = body.getArgument(0);
+  if (extent == 1) {
+    variables[variable] = {};
+    return convertBlock(body);
   }
   // Axes have a number and an index already.
-  Value variable = loop.getInductionVar();
   if (!variables.count(variable)) {
-    Value start = getIndexConstant(loop.getLoc(), 0);
+    Value start = getIndexConstant(loop->getLoc(), 0);
     variables[variable] = {unsigned(extents.size()), start};
-    extents.push_back(loop.getExtent());
+    extents.push_back(extent);
   }
-  return convertBlock(*loop.getBody());
+  return convertBlock(body);
+}
+
+/// A running value becomes the scan of a tile along the loop's dimension.
+void Tileifier::convertRunning(loop::RunningOp running) {
+  Location loc = running.getLoc();
+  const TileValue &value = values[running.getValue()];
+  auto scan = cast<loop::ScanOp>(running->getParentOp());
+  std::optional<unsigned> dim = variables[scan.getInductionVar()].dim;
+  if (!dim) { // one iteration
+    values[running] = TileValue(value);
+    return;
+  }
+  SmallVector<unsigned> dims = unite(value.dims, *dim);
+  int64_t axis = llvm::find(dims, *dim) - dims.begin();
+  auto tile = ScanOp::create(builder, loc, running.getKind(),
+                             spread(loc, value, dims), Value(), axis);
+  values[running] = {tile.getResult(), dims};
 }
 
 LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
@@ -543,8 +616,12 @@ LogicalResult Tileifier::convertElementwise(Operation *op) {
 }
 
 LogicalResult Tileifier::convert(Operation *op) {
-  if (auto loop = dyn_cast<loop::ForOp>(op))
-    return convertFor(loop);
+  if (isa<loop::ForOp, loop::ScanOp>(op))
+    return convertLoop(op);
+  if (auto running = dyn_cast<loop::RunningOp>(op)) {
+    convertRunning(running);
+    return success();
+  }
   if (auto reduce = dyn_cast<loop::ReduceOp>(op))
     return convertReduce(reduce);
   if (auto load = dyn_cast<loop::LoadOp>(op))

@@ -197,3 +197,18 @@ tile.kernel @done(%x: memref<32xf32>, %y: memref<32xf32>) axes(%i = 32 step 32 g
   %a = tile.load %x[%i] : memref<32xf32> -> tensor<32xf32, #layout>
   tile.store %a, %y[%i] : tensor<32xf32, #layout>, memref<32xf32>
 }
+
+// -----
+
+// Columns that are scanned: four of them in a thread, and a run of eight rows,
+// before lanes and warps share the columns too.
+
+// CHECK: #tile.layout<[32, 128], register = {{\[\[}}1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], lane = {{\[\[}}4, 0], [8, 0], [16, 0], [0, 8], [0, 16]], warp = {{\[\[}}0, 32], [0, 64]]>
+// CHECK-LABEL: tile.kernel @columns
+// CHECK-NOT:     tile.convert_layout
+tile.kernel @columns(%x: memref<128x4096xf32>, %y: memref<128x4096xf32>) axes(%i = 4096 step 32 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %i] dims [1, 0] : memref<128x4096xf32> -> tensor<32x128xf32>
+  %s, %t = tile.scan add %a axis 1 : (tensor<32x128xf32>) -> (tensor<32x128xf32>, tensor<32xf32>)
+  tile.store %s, %y[%c0, %i] dims [1, 0] : tensor<32x128xf32>, memref<128x4096xf32>
+}

@@ -22,7 +22,7 @@
 // CHECK-NEXT:    %[[S:.*]] = loop.reduce add %[[K:.*]] = 0 to [[$P]] : f32 {
 // CHECK-NEXT:      loop.load %{{.*}}[%[[K]]] : memref<[[$P]]xf32>
 // CHECK:         loop.store %[[S]], %{{.*}}[]
-// REMARK: [Passed] SplitReduce | Category:deplo-split-reduce | Function=sum | Remark="a reduction over 16777216 elements in {{[0-9]+}} parts, 2 kernels"
+// REMARK: [Passed] SplitReduce | Category:deplo-split-reduce | Function=sum | Remark="a reduction over 16777216 elements in {{[0-9]+}} parts, 2 kernels: {{[0-9.]+}} us instead of {{[0-9.]+}} us"
 func.func @main(%x: memref<16777216xf32>, %y: memref<f32> {loop.result}) {
   loop.launch @sum(%x, %y) : memref<16777216xf32>, memref<f32>
   return
@@ -126,4 +126,21 @@ loop.kernel @strided(%x: memref<8388608xf32>, %y: memref<f32>) {
     loop.yield %a : f32
   }
   loop.store %s, %y[] : memref<f32>
+}
+
+// -----
+
+// Two kernels for rows that one kernel sums about as fast don't pay.
+// CHECK-LABEL: loop.kernel @rows
+// CHECK-NEXT:    loop.for %{{.*}} = 0 to 8 {
+// CHECK-NEXT:      loop.reduce add %{{.*}} = 0 to 2048 : f32 {
+// REMARK: [Missed] SplitReduce | Category:deplo-split-reduce | Function=rows | Remark="parts in kernels of their own don't pay: {{[0-9.]+}} us instead of {{[0-9.]+}} us"
+loop.kernel @rows(%x: memref<8x2048xf32>, %y: memref<8xf32>) {
+  loop.for %i = 0 to 8 {
+    %s = loop.reduce add %k = 0 to 2048 : f32 {
+      %a = loop.load %x[%i, %k] : memref<8x2048xf32>
+      loop.yield %a : f32
+    }
+    loop.store %s, %y[%i] : memref<8xf32>
+  }
 }

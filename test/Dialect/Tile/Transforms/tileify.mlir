@@ -277,3 +277,64 @@ loop.kernel @far(%x: memref<24901x131072xf16>, %n: memref<8xi32>, %y: memref<8x1
     }
   }
 }
+
+// -----
+
+// A scan is a dimension of tiles, running values are scans of tiles along it.
+// CHECK-LABEL: tile.kernel @scan
+// CHECK-SAME:    axes(%i = 32 tile)
+// CHECK:         %[[A:.*]] = tile.load %{{.*}}[%i, %{{.*}}] : memref<32x100xf32> -> tensor<32x100xf32>
+// CHECK:         %[[S:.*]], %{{.*}} = tile.scan add %[[A]] axis 1 : (tensor<32x100xf32>) -> (tensor<32x100xf32>, tensor<32xf32>)
+// CHECK:         %[[ONES:.*]] = arith.constant dense<1> : tensor<100xi32>
+// CHECK:         %[[N:.*]], %{{.*}} = tile.scan add %[[ONES]] axis 0 : (tensor<100xi32>) -> (tensor<100xi32>, tensor<i32>)
+loop.kernel @scan(%x: memref<32x100xf32>, %y: memref<32x100xf32>) {
+  %one = arith.constant 1 : i32
+  loop.for %i = 0 to 32 {
+    loop.scan %k = 0 to 100 {
+      %a = loop.load %x[%i, %k] : memref<32x100xf32>
+      %s = loop.running add %a : f32
+      %n = loop.running add %one : i32
+      %f = arith.sitofp %n : i32 to f32
+      %m = arith.divf %s, %f : f32
+      loop.store %m, %y[%i, %k] : memref<32x100xf32>
+    }
+  }
+}
+
+// -----
+
+// A load under a condition is a box with bounds where little of it is outside
+// of the memref: what is read there in vain is not used.
+// CHECK-LABEL: tile.kernel @padded
+//       CHECK:   %[[A:.+]] = tile.load %{{.+}}[%{{.+}}] bounds [64] : memref<64xf32> -> tensor<66xf32>
+//       CHECK:   arith.select %{{.+}}, %[[A]], %{{.+}} : tensor<66xi1>, tensor<66xf32>
+loop.kernel @padded(%x: memref<64xf32>, %y: memref<66xf32>) {
+  %one = arith.constant 1 : i32
+  %last = arith.constant 64 : i32
+  %fill = arith.constant 1.0 : f32
+  loop.for %i = 0 to 66 {
+    %0 = arith.index_cast %i : index to i32
+    %1 = arith.cmpi sge, %0, %one : i32
+    %2 = arith.cmpi sle, %0, %last : i32
+    %3 = arith.andi %1, %2 : i1
+    %a = loop.load %x[%i - 1] if %3 else %fill : memref<64xf32>
+    loop.store %a, %y[%i] : memref<66xf32>
+  }
+}
+
+// -----
+
+// Where most is outside, as for a part of a concatenation, nothing is read.
+// CHECK-LABEL: tile.kernel @part
+//   CHECK-NOT:   tile.load
+//       CHECK:   tile.gather
+loop.kernel @part(%x: memref<16xf32>, %y: memref<64xf32>) {
+  %first = arith.constant 16 : i32
+  %fill = arith.constant 1.0 : f32
+  loop.for %i = 0 to 64 {
+    %0 = arith.index_cast %i : index to i32
+    %1 = arith.cmpi slt, %0, %first : i32
+    %a = loop.load %x[%i] if %1 else %fill : memref<16xf32>
+    loop.store %a, %y[%i] : memref<64xf32>
+  }
+}

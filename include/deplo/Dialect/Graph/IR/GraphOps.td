@@ -18,7 +18,9 @@ class Graph_Op<string mnemonic, list<Trait> traits = []>
 
 def Graph_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 // Primitives compute on every element type that a buffer may hold.
-def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]>;
+def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]> {
+  let cppFunctionName = "isGraphTensor";
+}
 def Graph_IndexTensor : RankedTensorOf<[I32, I64]>;
 
 //===----------------------------------------------------------------------===//
@@ -226,27 +228,6 @@ class Graph_SoftmaxLikeOp<string mnemonic, string formula>
 def Graph_SoftmaxOp : Graph_SoftmaxLikeOp<"softmax", "e^(x - m) / sum e^(x - m)">;
 def Graph_LogSoftmaxOp : Graph_SoftmaxLikeOp<"log_softmax", "x - m - ln sum e^(x - m)">;
 
-def Graph_ScanOp : Graph_Op<"scan", [Pure, SameOperandsAndResultType]> {
-  let summary = "a monoid folded over each element and those before it";
-  let description = [{
-    `y[i] = x[0] * ... * x[i]` along `axis`, with the monoid in place of `*`:
-    cumulative sums, products and extremes. Floats accumulate in f32 at least
-    and are rounded once; the order is fixed, and not that from the first
-    element to the last.
-
-    ```mlir
-    %y = graph.scan add %x axis 1 : tensor<4x8xf32>
-    ```
-
-    Constraints:
-    - C1: `axis` is within the operand's rank.
-  }];
-  let arguments = (ins Deplo_Monoid:$kind, Graph_AnyTensor:$input, I64Attr:$axis);
-  let results = (outs Graph_AnyTensor:$result);
-  let assemblyFormat = "$kind $input `axis` $axis attr-dict `:` type($result)";
-  let hasVerifier = 1;
-}
-
 //===----------------------------------------------------------------------===//
 // Named tier: views
 //===----------------------------------------------------------------------===//
@@ -445,6 +426,7 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_IsPrimitive, Graph_IsComput
     - C1: `axes` is strictly increasing and within the operand's rank.
     - C2: the result has the operand's shape without the axes, and its element
       type.
+    - C3: the monoid is defined for the elements.
   }];
   let arguments = (ins Deplo_Monoid:$kind, Graph_AnyTensor:$input, DenseI64ArrayAttr:$axes);
   let results = (outs Graph_AnyTensor:$result);
@@ -453,6 +435,29 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_IsPrimitive, Graph_IsComput
   let hasFolder = 1;
   let builders = [OpBuilder<(ins "::deplo::Monoid":$kind, "::mlir::Value":$input,
                                  "::llvm::ArrayRef<int64_t>":$axes)>];
+}
+
+def Graph_ScanOp : Graph_Op<"scan", [Pure, Graph_IsPrimitive, Graph_IsComputation, SameOperandsAndResultType]> {
+  let summary = "a monoid folded over each element and those before it";
+  let description = [{
+    `y[i] = x[0] * ... * x[i]` along `axis`, with the monoid in place of `*`:
+    cumulative sums, products and extremes. Floats accumulate in f32 at least
+    and are rounded once; the order is fixed, and not that from the first
+    element to the last.
+
+    ```mlir
+    %y = graph.scan add %x axis 1 : tensor<4x8xf32>
+    ```
+
+    Constraints:
+    - C1: `axis` is within the operand's rank.
+    - C2: the monoid is defined for the elements.
+  }];
+  let arguments = (ins Deplo_Monoid:$kind, Graph_AnyTensor:$input, I64Attr:$axis);
+  let results = (outs Graph_AnyTensor:$result);
+  let assemblyFormat = "$kind $input `axis` $axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Graph_IndexMapOp : Graph_Op<"index_map", [Pure, Graph_IsPrimitive]> {

@@ -28,8 +28,8 @@ struct Read {
 /// their composition would divide sums of coordinates.
 std::optional<Read> traceRead(mlir::Value value);
 
-/// A map, a reduction or a gather, or a copy of a view (no operation), in its
-/// loops.
+/// A map, a reduction, a scan or a gather, or a copy of a view (no operation),
+/// in its loops.
 struct Primitive {
   using Axis = AxisClasses::Axis;
 
@@ -40,7 +40,15 @@ struct Primitive {
   llvm::SmallVector<Read> reads;
 
   bool isReduction() const { return llvm::isa_and_nonnull<ReduceOp>(op); }
+  bool isScan() const { return llvm::isa_and_nonnull<ScanOp>(op); }
+  /// Whether it folds elements along axes: in a kernel those run inside of the
+  /// others.
+  bool isFold() const { return isReduction() || isScan(); }
   llvm::SmallVector<Axis> getResultAxes() const;
+  /// Of a fold, the axes that it does not go along.
+  llvm::SmallVector<Axis> getKeptAxes() const;
+  /// Of a scan.
+  Axis getScanAxis() const { return axes[llvm::cast<ScanOp>(op).getAxis()]; }
 };
 
 /// Coordinates of a read in leaves of AxisClasses.
@@ -55,7 +63,7 @@ class IterationSpace {
 public:
   using Axis = AxisClasses::Axis;
 
-  /// The primitive `op`, a map, a reduction or a gather, whose operands
+  /// The primitive `op`, a computation, whose operands
   /// traceRead can follow.
   Primitive getPrimitive(mlir::Operation *op, AxisClasses::Owner owner);
   /// A copy of `read` with `shape`.
@@ -109,6 +117,10 @@ std::optional<BufferView> getBoxView(llvm::ArrayRef<int64_t> shape,
 bool isBoxInLeaves(llvm::ArrayRef<int64_t> shape,
                    llvm::ArrayRef<int64_t> strides,
                    const Coordinates &coordinates, const AxisClasses &classes);
+
+/// Whether `op` only widens its operand: computing it again from the narrower
+/// type costs next to nothing.
+bool isWidening(mlir::Operation *op);
 
 } // namespace deplo::graph
 

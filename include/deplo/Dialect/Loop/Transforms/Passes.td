@@ -184,6 +184,41 @@ def FuseLoopsPass : Pass<"deplo-fuse-loops", "::deplo::loop::KernelOp"> {
   }];
 }
 
+def UnrollWindowsPass : Pass<"deplo-unroll-windows", "::deplo::loop::KernelOp"> {
+  let summary = "make straight-line code of reductions over windows";
+  let description = [{
+    A reduction over few elements that neighbouring results may read as well, as
+    in a pooling, becomes one load for each element. A thread then computes
+    several neighbours at once, and what their windows share is loaded once.
+    Conditions that hold for an element of all windows go.
+
+    Before:
+    ```mlir
+    loop.for %i = 0 to 64 {
+      %s = loop.reduce max %k = 0 to 2 : f32 {
+        %a = loop.load %x[%i * 2 + %k] : memref<128xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[%i] : memref<64xf32>
+    }
+    ```
+
+    After:
+    ```mlir
+    loop.for %i = 0 to 64 {
+      %a = loop.load %x[%i * 2] : memref<128xf32>
+      %b = loop.load %x[%i * 2 + 1] : memref<128xf32>
+      %s = arith.maximumf %a, %b : f32
+      loop.store %s, %y[%i] : memref<64xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"maxElements", "max-elements", "int64_t", /*default=*/"32", "elements of the largest window">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def VerifySizesPass : Pass<"deplo-verify-sizes", "::mlir::ModuleOp"> {
   let summary = "check that kernels are right for every value of symbolic sizes";
   let description = [{

@@ -56,6 +56,14 @@ mlir::FailureOr<ForOp> fuseLoops(ForOp first, ForOp second,
                                  mlir::RewriterBase &rewriter,
                                  llvm::StringRef &reason);
 
+/// Whether `reduce` is over a window: at most `maxElements`, all loads of which
+/// are of elements that other results may read as well, or are conditional.
+bool isWindow(ReduceOp reduce, int64_t maxElements);
+
+/// Replaces a reduction over at least one element by its iterations, combined
+/// in order.
+void unroll(ReduceOp reduce, mlir::RewriterBase &rewriter);
+
 } // namespace deplo::loop
 
 #endif // DEPLO_DIALECT_LOOP_TRANSFORMS_TRANSFORMS_H

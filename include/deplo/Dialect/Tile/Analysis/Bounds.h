@@ -27,6 +27,8 @@ struct AffineIndex {
   /// The largest value, if the base is an axis of a kernel or the variable of a
   /// loop with constant bounds.
   std::optional<int64_t> getMax() const;
+  /// The smallest, likewise.
+  std::optional<int64_t> getMin() const;
 
   bool operator==(const AffineIndex &other) const {
     return base == other.base && scale == other.scale && offset == other.offset;
@@ -34,7 +36,8 @@ struct AffineIndex {
 };
 
 /// Whether `size` elements from `corner` on, `step` apart, all lie below
-/// `bound`, whatever the sizes that are known when the program runs.
+/// `bound`, whatever the sizes that are known when the program runs, and none
+/// is negative.
 bool isWithinBound(mlir::Value corner, int64_t step, int64_t size,
                    int64_t bound);
 

@@ -34,6 +34,9 @@ std::optional<Progression> getProgression(mlir::Value tile, unsigned dim,
 /// along `dim` that starts at a multiple of `width`.
 bool isUniform(mlir::Value tile, unsigned dim, int64_t width);
 
+/// Whether all bools of a tile are the same, so that a block can branch on them.
+bool isUniform(mlir::Value tile);
+
 /// The dimension along which neighbours are neighbours in memory: the last, if
 /// there are several.
 std::optional<unsigned> getUnitStrideDim(GatherOp gather);

@@ -104,7 +104,7 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
 
     The knobs of `pin` are the fields of `#tile.schedule`: `block` (such as
     `1x64`, one size for each parallel axis), `warps`, `vector`, `chunk`,
-    `unroll`, `stage_inputs`, `async_copy` and `pad_smem`.
+    `unroll`, `stage_inputs`, `async_copy`, `pad_smem` and `programmatic_launch`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
@@ -425,6 +425,55 @@ def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
            "bytes that every memref argument is aligned to">];
 }
 
+def PrefetchChunksPass : Pass<"deplo-prefetch-chunks", "::deplo::tile::KernelOp"> {
+  let summary = "loads of the next chunk start before a chunk is scanned";
+  let description = [{
+    In a loop whose threads wait for one another in every iteration, such as the
+    scan of a long row, memory would be idle while they do. The loop carries the
+    tiles that it loads: each iteration starts with the loads of the next one.
+
+    Before:
+
+    ```mlir
+    tile.kernel @cumsum(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c1024 = arith.constant 1024 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1xf32>
+      %end = scf.for %k = %c0 to %c8192 step %c1024 iter_args(%carry = %zero) -> (tensor<1xf32>) {
+        %a = tile.load %x[%i, %k] : memref<32x8192xf32> -> tensor<1x1024xf32>
+        %s, %next = tile.scan add %a carry %carry axis 1 : (tensor<1x1024xf32>, tensor<1xf32>) -> (tensor<1x1024xf32>, tensor<1xf32>)
+        tile.store %s, %y[%i, %k] : tensor<1x1024xf32>, memref<32x8192xf32>
+        scf.yield %next : tensor<1xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @cumsum(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c1024 = arith.constant 1024 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1xf32>
+      %first = tile.load %x[%i, %c0] : memref<32x8192xf32> -> tensor<1x1024xf32>
+      %end:2 = scf.for %k = %c0 to %c8192 step %c1024 iter_args(%carry = %zero, %a = %first) -> (tensor<1xf32>, tensor<1x1024xf32>) {
+        %n = arith.addi %k, %c1024 : index
+        %b = tile.load %x[%i, %n] bounds [32, 8192] : memref<32x8192xf32> -> tensor<1x1024xf32>
+        %s, %next = tile.scan add %a carry %carry axis 1 : (tensor<1x1024xf32>, tensor<1xf32>) -> (tensor<1x1024xf32>, tensor<1xf32>)
+        tile.store %s, %y[%i, %k] : tensor<1x1024xf32>, memref<32x8192xf32>
+        scf.yield %next, %b : tensor<1xf32>, tensor<1x1024xf32>
+      }
+    }
+    ```
+
+    Legal because the kernel does not store to what it loads (C2 of
+    `loop.kernel`). Past the last chunk nothing is read: loads are bounded.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
   let summary = "copies to shared memory without a trip through registers";
   let description = [{
@@ -598,6 +647,54 @@ def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelO
   let options = [
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
+}
+
+def ProgrammaticLaunchPass : Pass<"deplo-programmatic-launch", "::deplo::tile::KernelOp"> {
+  let summary = "starts a kernel while the one before it still runs";
+  let description = [{
+    Programmatic dependent launch (sm_90 and later): the blocks of a grid start,
+    find their place and compute their indices while the grids that it depends on
+    still run. Before its first access to global memory the kernel waits until
+    they are complete and what they wrote is visible; then, or at the end where
+    the multiprocessors have few places left, it lets its own dependents start.
+    Before:
+
+    ```mlir
+    tile.kernel @double(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      %c2 = arith.constant dense<2.0> : tensor<1024xf32>
+      %a = tile.load %x[%i] : memref<4096xf32> -> tensor<1024xf32>
+      %b = arith.mulf %a, %c2 : tensor<1024xf32>
+      tile.store %b, %y[%i] : tensor<1024xf32>, memref<4096xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @double(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      %c2 = arith.constant dense<2.0> : tensor<1024xf32>
+      tile.wait_dependencies
+      tile.launch_dependents
+      %a = tile.load %x[%i] : memref<4096xf32> -> tensor<1024xf32>
+      %b = arith.mulf %a, %c2 : tensor<1024xf32>
+      tile.store %b, %y[%i] : tensor<1024xf32>, memref<4096xf32>
+    }
+    ```
+
+    Legal because every thread of every block waits before it reads or writes
+    global memory. A block of a kernel is its body from the first operation to the
+    last, with no way out in between; the wait is an operation of the body itself,
+    in no loop, so that no thread misses it. As no grid is then complete before
+    those that it depends on are, waiting for one's predecessor is waiting for
+    all: what an earlier kernel of the stream reads or writes may be overwritten,
+    and temporaries may share memory, as without this step. See the rationale,
+    "Programmatic dependent launch".
+
+    With `auto` the step is left out for grids of several waves whose data fit in
+    L2: those are faster where blocks go to the same multiprocessors each time.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
 }
 
 #endif // DEPLO_DIALECT_TILE_TRANSFORMS_PASSES_TD

@@ -227,12 +227,29 @@ int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
 int64_t hoistLoads(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
+// prefetch_chunks
+//===----------------------------------------------------------------------===//
+
+/// Makes `loop` carry the tiles that it loads from global memory along its
+/// variable. Returns how many there are; none where that is not legal.
+int64_t prefetchChunks(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
 // vectorize_access
 //===----------------------------------------------------------------------===//
 
 /// Sets `vector` of an access (see getAccessWidth) unless it is set or 1, and
 /// returns whether it did.
 bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
+
+//===----------------------------------------------------------------------===//
+// programmatic_launch
+//===----------------------------------------------------------------------===//
+
+/// Lets grids that depend on `kernel` start before it is complete, and makes it
+/// wait for those that it depends on before its first access to global memory.
+/// Returns the wait, or null if it accesses none or waits already.
+WaitDependenciesOp launchProgrammatically(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
 // Before the lowering
