@@ -34,7 +34,8 @@ static bool isOuterLoop(ForOp loop) {
   };
   if (!llvm::all_of(*loop->getBlock(), isAlone))
     return false;
-  return isa<KernelOp>(parent) || isOuterLoop(cast<ForOp>(parent));
+  auto outer = dyn_cast<ForOp>(parent);
+  return isa<KernelOp>(parent) || (outer && isOuterLoop(outer));
 }
 
 static int64_t getExtent(Value variable) {
