@@ -55,7 +55,6 @@ def warm_ms(text: str, target: str, rounds: int) -> tuple[float, dict[str, float
 
 
 def time_case(case: Any, dtype: str, target: str, rounds: int) -> dict[str, Any]:
-    import torch
 
     from deplo.importer import import_program
     from harness.cases import DTYPES

@@ -21,7 +21,6 @@ def compile_suite(
     suite: str, dtype: str, pattern: str, target: str, device: str, folder: Path
 ) -> int:
     """Writes a package for each case that compiles; returns their number."""
-    import torch
 
     from deplo.compilation import Options, compile_ir
     from deplo.importer import import_program

@@ -5,7 +5,6 @@
 
 #include "deplo/Analysis/MemoryFacts.h"
 
-
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallSet.h"
 

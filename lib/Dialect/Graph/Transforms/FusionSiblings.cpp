@@ -36,7 +36,8 @@ int64_t FusionGroups::getSharedBytes(const Group &first,
 
 /// Whether the launch takes longer than the work.
 bool FusionGroups::isLaunchBound(const Group &group) const {
-  return estimateSeconds(getCost(group), machine) < 2 * machine.getLeastSeconds();
+  return estimateSeconds(getCost(group), machine) <
+         2 * machine.getLeastSeconds();
 }
 
 /// Groups that read what `index` reads, those that share most first, then small

@@ -205,10 +205,9 @@ void SplitReducePass::split(loop::KernelOp kernel, SymbolTable &symbols,
     remark::missed(kernel.getLoc(), options) << remark::add("{0}", reason);
     return;
   }
-  remark::passed(kernel.getLoc(), options)
-      << remark::add(
-             "a reduction over {0} elements in {1} parts, {2} kernels: {3}",
-             split->extent, split->parts, split->kernels.size(), times);
+  remark::passed(kernel.getLoc(), options) << remark::add(
+      "a reduction over {0} elements in {1} parts, {2} kernels: {3}",
+      split->extent, split->parts, split->kernels.size(), times);
   replace(kernel, *split, symbols);
 }
 
