@@ -89,6 +89,8 @@ private:
 /// as a rule.
 static constexpr int64_t functionCost = 8;
 static constexpr int64_t functionTemporaries = 6;
+/// Of a long computation, of which ptxas mixes the independent parts.
+static constexpr int64_t instructionsPerLiveValue = 8;
 
 static int64_t getCost(Operation *op);
 
@@ -260,7 +262,10 @@ void FactFinder::countLiveTiles() {
     kept = loads + (facts.instructions > 8 ? 1 : 0);
   facts.liveTiles = std::max<int64_t>(kept, 1);
   facts.peakTiles =
-      facts.inner.empty() ? std::max(facts.liveTiles, countLiveValues()) : 1;
+      facts.inner.empty()
+          ? std::max({facts.liveTiles, countLiveValues(),
+                      facts.instructions / instructionsPerLiveValue})
+          : 1;
 }
 
 /// The most values that are alive at once between two operations of a kernel
