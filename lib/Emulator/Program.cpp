@@ -4,6 +4,7 @@
 // Loads modules and launches their kernels.
 
 #include "Definition.h"
+#include "IndirectCalls.h"
 #include "Memory.h"
 #include "Scheduler.h"
 #include "Text.h"
@@ -44,6 +45,8 @@ private:
   void addRegions(const Launch &launch, Grid &grid);
 
   Module module;
+  /// What expandIndirectCalls has named.
+  std::deque<std::string> names;
   std::vector<uint8_t> globals;
   std::vector<GlobalVariable> globalVariables;
   GlobalImage image;
@@ -89,8 +92,9 @@ void LoadedProgram::initialize(const GlobalVariable &global) {
     uint64_t bits = value.bits;
     if (!value.symbol.empty()) {
       auto found = image.variables.find(value.symbol);
-      bits +=
-          found == image.variables.end() ? 0 : image.base + found->second.begin;
+      bits += found == image.variables.end()
+                  ? functionAddress(module, value.symbol)
+                  : image.base + found->second.begin;
     } else if (value.isDouble && bytes == 4) {
       double exact;
       std::memcpy(&exact, &bits, 8);
@@ -108,6 +112,7 @@ Status LoadedProgram::open(std::string_view text) {
   if (!parsed.ok())
     return parsed.status();
   module = std::move(*parsed);
+  expandIndirectCalls(module, names);
   Status placed = placeGlobals();
   if (!placed.ok())
     return placed;

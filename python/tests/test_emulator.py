@@ -135,6 +135,23 @@ def test_tensor_cores(kernels):
     torch.testing.assert_close(c, a.float() @ b.float().T, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("level", ["O0", "O3"])
+def test_calls(level):
+    """Structures by value, calls through pointers, a dense switch."""
+    calls = Emulation((PTX / f"calls.{level}.ptx").read_text())
+    x, y = randn(64), torch.empty(64)
+    run(calls, "structures", 1, 64, x, Uninitialized(y))
+    i = torch.arange(64, dtype=torch.int32)
+    torch.testing.assert_close(y, 3 * x + i + 1)
+    x, y = integers(0, 9, 64), torch.empty(64, dtype=torch.int32)
+    run(calls, "pointers", 1, 64, x, Uninitialized(y))
+    assert torch.equal(y, torch.where(x % 3 == 0, 2 * i, torch.where(x % 3 == 1, i + 1, i * i)))
+    run(calls, "cases", 1, 64, x, Uninitialized(y))
+    for k, value in enumerate(x.tolist()):
+        cases = [k, 3 * k, value ^ 77, k * k, value - 9, value << k % 8, -k, 1, value]
+        assert y[k] == cases[value]
+
+
 def relative_error(got, want):
     return ((got.float() - want).norm() / want.norm()).item()
 

@@ -164,6 +164,52 @@ TEST(ControlFlow, WhatNeverEndsIsStopped) {
   EXPECT_NE(ran.findings().find("16:"), std::string::npos);
 }
 
+/// Lanes go through a table of functions to different ones.
+TEST(ControlFlow, CallsThroughRegisters) {
+  std::string functions = R"(
+.func (.param .b32 result) twice(.param .b32 x) {
+  .reg .b32 %v;
+  ld.param.b32 %v, [x];
+  add.u32 %v, %v, %v;
+  st.param.b32 [result], %v;
+  ret;
+}
+.func (.param .b32 result) next(.param .b32 x) {
+  .reg .b32 %v;
+  ld.param.b32 %v, [x];
+  add.u32 %v, %v, 1;
+  st.param.b32 [result], %v;
+  ret;
+}
+.func (.param .b64 result) another(.param .b64 x) { ret; }
+.global .align 8 .u64 functions[3] = {twice, next, another};
+)";
+  std::string body = std::string(perThread) + R"(
+  mov.u64 %rd5, functions;
+  and.b32 %r1, %r0, 1;
+  mul.wide.u32 %rd6, %r1, 8;
+  add.s64 %rd5, %rd5, %rd6;
+  ld.global.u64 %rd7, [%rd5];
+  {
+  .param .b32 argument;
+  .param .b32 outcome;
+  st.param.b32 [argument], %r0;
+  prototype : .callprototype (.param .b32 _) _ (.param .b32 _);
+  call (outcome), %rd7, (argument), prototype;
+  ld.param.b32 %r2, [outcome];
+  }
+  st.global.u32 [%rd3], %r2;
+)";
+  Ran ran = runBody(body, {}, functions);
+  EXPECT_EQ(ran.findings(), "");
+  EXPECT_EQ(ran.out[6], 12u);
+  EXPECT_EQ(ran.out[7], 8u);
+  // The address of a function that takes something else.
+  std::string wrong = body;
+  wrong.replace(wrong.find("%r0, 1;"), 7, "%r0, 2;");
+  EXPECT_TRUE(runBody(wrong, {}, functions).has(Fault::Trap));
+}
+
 TEST(ControlFlow, FunctionsWithoutABodyAndTraps) {
   EXPECT_TRUE(
       runBody("call ext;", {}, ".extern .func ext;").has(Fault::Unsupported));
