@@ -351,6 +351,37 @@ static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis,
   return result;
 }
 
+/// Sums of products, in ascending order from the accumulator.
+static Numbers multiply(tile::DotOp dot, const Numbers &lhs, const Numbers &rhs,
+                        const Numbers &accumulator) {
+  RankedTensorType type = dot.getType();
+  ScalarFunction add = getScalarFunction(Monoid::Add, type.getElementType());
+  ScalarFunction times = getScalarFunction(Monoid::Mul, type.getElementType());
+  Numbers result;
+  for (int64_t i = 0, size = getSize(type.getShape()); i < size; ++i) {
+    SmallVector<int64_t> coordinates = getCoordinates(i, type.getShape());
+    coordinates.push_back(0);
+    auto getElement = [&](const Numbers &operand, RankedTensorType operandType,
+                          ArrayRef<int64_t> dims) {
+      SmallVector<int64_t> own;
+      for (int64_t dim : dims)
+        own.push_back(coordinates[dim]);
+      return operand[linearize(own, operandType.getShape())];
+    };
+    Number operands[2] = {accumulator[i], {}};
+    for (int64_t k = 0, depth = dot.getContractedSize(); k < depth; ++k) {
+      coordinates.back() = k;
+      Number factors[2] = {
+          getElement(lhs, dot.getLhs().getType(), dot.getLhsDims()),
+          getElement(rhs, dot.getRhs().getType(), dot.getRhsDims())};
+      operands[1] = times(factors);
+      operands[0] = add(operands);
+    }
+    result.push_back(operands[0]);
+  }
+  return result;
+}
+
 LogicalResult Interpreter::runTile(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tile::LoadOp load) {
@@ -404,6 +435,13 @@ LogicalResult Interpreter::runTile(Operation *op) {
           numbers[result] = fold(numbers.find(input)->second,
                                  cast<RankedTensorType>(input.getType()),
                                  reduce.getAxis(), kind);
+        return success();
+      })
+      .Case([&](tile::DotOp dot) {
+        numbers[dot.getResult()] =
+            multiply(dot, numbers.find(dot.getLhs())->second,
+                     numbers.find(dot.getRhs())->second,
+                     numbers.find(dot.getAccumulator())->second);
         return success();
       })
       .Case([&](tile::BroadcastOp broadcast) {

@@ -75,6 +75,7 @@ void buildTilePipeline(OpPassManager &manager,
   manager.addPass(tile::createTileifyPass());
   OpPassManager &kernel = manager.nest<tile::KernelOp>();
   addCleanup(kernel);
+  kernel.addPass(tile::createChunkMatmulKPass());
   kernel.addPass(tile::createCooperativeReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createBlockifyLaunchPass());
@@ -88,6 +89,9 @@ void buildTilePipeline(OpPassManager &manager,
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
   kernel.addPass(tile::createRegisterTilePass(registerTile));
+  tile::PermuteRegisterTilePassOptions permute;
+  permute.alignment = options.alignment;
+  kernel.addPass(tile::createPermuteRegisterTilePass(permute));
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
@@ -172,6 +176,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-split-reduce", "l:split_reduce"},
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},
+      {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-chunk-reduce", "t:006_chunk_reduce"},
@@ -179,6 +184,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-stage-inputs", "t:007_stage_inputs"},
       {"deplo-align-rows", "t:align_rows"},
       {"deplo-register-tile", "t:008_register_tile"},
+      {"deplo-permute-register-tile", "t:009_permute_register_tile"},
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-pad-smem", "t:014_pad_smem"},
       {"deplo-hoist-loads", "t:hoist_loads"},

@@ -36,8 +36,8 @@ def test_unsupported_operator_has_name_line_count_and_nearest_form():
 
 
 def test_all_problems_are_reported_at_once():
-    text = message(lambda x: torch.digamma(x) + torch.lgamma(x) + (x @ x.t()).sum())
-    for part in ("3 things", "aten.digamma", "aten.lgamma", "aten.mm"):
+    text = message(lambda x: torch.digamma(x) + torch.lgamma(x) + torch.logcumsumexp(x, 0))
+    for part in ("3 things", "aten.digamma", "aten.lgamma", "aten.logcumsumexp"):
         assert part in text
 
 

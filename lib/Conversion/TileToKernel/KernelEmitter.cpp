@@ -86,6 +86,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::DotOp dot) { return done([&] { emitDot(dot); }); })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })

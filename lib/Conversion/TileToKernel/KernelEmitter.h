@@ -53,6 +53,9 @@ private:
   mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
   mlir::LogicalResult emitReduce(tile::ReduceOp op);
 
+  // Contractions (EmitDot.cpp).
+  void emitDot(tile::DotOp op);
+
   // Approximations (EmitMath.cpp).
   /// Emits `op` as the approximation that its flags allow; fails, without a
   /// diagnostic, if they allow none.

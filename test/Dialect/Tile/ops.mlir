@@ -91,3 +91,21 @@ tile.kernel @gather(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 tile) {
   // CHECK: tile.gather %{{.+}}[%[[O]]] mask %[[M:.+]] else %[[A]] vector 4 : (memref<64xf32>, tensor<64xi32>, tensor<64xi1>, tensor<64xf32>) -> tensor<64xf32>
   %b = tile.gather %x[%o] mask %m else %a vector 4 : (memref<64xf32>, tensor<64xi32>, tensor<64xi1>, tensor<64xf32>) -> tensor<64xf32>
 }
+
+// -----
+
+// A contraction whose operands lie either way.
+// CHECK-LABEL: tile.kernel @dot
+// CHECK:         tile.dot %{{.+}} dims [0, 2], %{{.+}} dims [2, 1], %{{.+}} : tensor<8x4xf32>, tensor<4x16xf32>, tensor<8x16xf32>
+// CHECK:         tile.dot %{{.+}} dims [2, 0], %{{.+}} dims [1, 2], %{{.+}} : tensor<4x8xf16>, tensor<16x4xf16>, tensor<8x16xf32>
+tile.kernel @dot(%x: memref<8x4xf32>, %w: memref<4x16xf32>, %u: memref<4x8xf16>, %v: memref<16x4xf16>, %y: memref<8x16xf32>) axes(%i = 8 tile, %j = 16 tile) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<8x4xf32> -> tensor<8x4xf32>
+  %b = tile.load %w[%c0, %j] : memref<4x16xf32> -> tensor<4x16xf32>
+  %zeros = arith.constant dense<0.0> : tensor<8x16xf32>
+  %c = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<8x4xf32>, tensor<4x16xf32>, tensor<8x16xf32>
+  %d = tile.load %u[%c0, %i] : memref<4x8xf16> -> tensor<4x8xf16>
+  %e = tile.load %v[%j, %c0] : memref<16x4xf16> -> tensor<16x4xf16>
+  %f = tile.dot %d dims [2, 0], %e dims [1, 2], %c : tensor<4x8xf16>, tensor<16x4xf16>, tensor<8x16xf32>
+  tile.store %f, %y[%i, %j] : tensor<8x16xf32>, memref<8x16xf32>
+}

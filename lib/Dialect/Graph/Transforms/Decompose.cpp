@@ -93,20 +93,21 @@ static bool isOfNothing(Operation *op) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.hasStaticShape() && type.getNumElements() == 0;
   };
-  return isa<MapOp, ReduceOp, IndexMapOp>(op) &&
+  return isa<MapOp, ReduceOp, ContractOp, IndexMapOp>(op) &&
          (isEmpty(op->getResult(0)) ||
           llvm::any_of(op->getOperands(), isEmpty));
 }
 
-/// No elements, or what a reduction over none is.
+/// No elements, or what a reduction or a contraction over none is.
 static Value buildOfNothing(RewriterBase &rewriter, Location loc,
                             Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  auto reduce = dyn_cast<ReduceOp>(op);
-  if (type.getNumElements() == 0 || !reduce)
+  if (type.getNumElements() == 0 || !isa<ReduceOp, ContractOp>(op))
     return ConstantOp::create(
         rewriter, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>()));
-  TypedAttr identity = getIdentity(reduce.getKind(), type.getElementType());
+  auto reduce = dyn_cast<ReduceOp>(op);
+  TypedAttr identity = getIdentity(reduce ? reduce.getKind() : Monoid::Add,
+                                   type.getElementType());
   return ConstantOp::create(rewriter, loc,
                             DenseElementsAttr::get(type, Attribute(identity)));
 }

@@ -34,13 +34,15 @@ static std::string getNameOf(Operation *op) {
   return op->getName().stripDialect().str();
 }
 
-/// The primitive that a kernel is about: its last reduction, its last map, or a
-/// copy if there is nothing else.
+static bool isFold(Operation *op) { return isa<ReduceOp, ContractOp>(op); }
+
+/// The primitive that a kernel is about: its contraction, its last reduction,
+/// its last map, or a copy if there is nothing else.
 Operation *FusionGroups::getDominant(const Group &group) const {
   auto getKey = [&](unsigned member) {
     Operation *op = primitives[member].op;
     bool isCopy = getSourceName(op->getLoc()) == "copy";
-    return std::tuple(isa<ReduceOp>(op), !isCopy, member);
+    return std::tuple(isa<ContractOp>(op), isa<ReduceOp>(op), !isCopy, member);
   };
   unsigned dominant = group.members.front();
   for (unsigned member : group.members)
@@ -70,14 +72,15 @@ static std::string getSizeName(int64_t size, const SymbolicSizes &sizes) {
 }
 
 /// rms_norm_2048: the operators of the reductions and how many elements the
-/// last of them reduces. silu_mul_5632: the operators of a chain of maps and
+/// last of them reduces. linear_5632x2048: columns and what is summed over of a
+/// contraction. silu_mul_5632: the operators of a chain of maps and
 /// the size of the innermost axis.
 static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
                                const SymbolicSizes &sizes) {
   SmallVector<Operation *> named(ops);
-  bool isReduction = isa<ReduceOp>(dominant);
+  bool isReduction = isFold(dominant);
   if (isReduction)
-    llvm::erase_if(named, [](Operation *op) { return !isa<ReduceOp>(op); });
+    llvm::erase_if(named, [](Operation *op) { return !isFold(op); });
   std::string name =
       joinSources(named, isReduction ? "reductions" : "pointwise");
   if (name.empty())
@@ -91,6 +94,13 @@ static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
   auto type = cast<RankedTensorType>(dominant->getResult(0).getType());
   if (type.getRank() > 0)
     name += "_" + getSizeName(type.getShape().back(), sizes);
+  if (auto contract = dyn_cast<ContractOp>(dominant)) {
+    int64_t count = 1;
+    for (int64_t size : ArrayRef(contract.getIterationShape())
+                            .drop_front(contract.getType().getRank()))
+      count *= size;
+    name += (type.getRank() > 0 ? "x" : "_") + std::to_string(count);
+  }
   return name;
 }
 

@@ -150,17 +150,22 @@ private:
 /// A loop that folds as many elements as is known when the program runs has no
 /// schedule.
 LogicalResult Preparation::checkReducedSizes(Operation &op) {
-  auto reduce = dyn_cast<ReduceOp>(op);
-  if (!reduce)
-    return success();
-  for (int64_t axis : reduce.getAxes()) {
-    int64_t size = reduce.getInput().getType().getDimSize(axis);
+  SmallVector<std::pair<int64_t, int64_t>> reduced;
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    for (int64_t axis : reduce.getAxes())
+      reduced.push_back({axis, reduce.getInput().getType().getDimSize(axis)});
+  } else if (auto contract = dyn_cast<ContractOp>(op)) {
+    for (auto [axis, size] :
+         llvm::drop_begin(llvm::enumerate(contract.getIterationShape()),
+                          contract.getType().getRank()))
+      reduced.push_back({axis, size});
+  }
+  for (auto [axis, size] : reduced)
     if (sizes.isSymbolic(size))
       return op.emitOpError()
              << "reduces axis " << axis << " of size " << sizes.describe(size)
              << ", which is known when the program runs; compile for a fixed "
                 "size of that axis";
-  }
   return success();
 }
 

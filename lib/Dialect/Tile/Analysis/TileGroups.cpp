@@ -73,6 +73,10 @@ LogicalResult TileGroups::visit(Operation *op) {
     }
     return success();
   }
+  if (auto dot = dyn_cast<DotOp>(op)) {
+    unite(dot.getAccumulator(), dot.getResult());
+    return success();
+  }
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (auto [init, argument, yielded, result] :
          llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),

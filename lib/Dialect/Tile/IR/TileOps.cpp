@@ -3,6 +3,7 @@
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
+#include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Dialect/ArgumentNames.h"
 
 #include "mlir/IR/Builders.h"
@@ -387,6 +388,68 @@ LogicalResult ReduceOp::verify() {
     if (result.getType() != expected)
       return emitOpError() << "result is " << result.getType() << ", expected "
                            << expected;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// DotOp
+//===----------------------------------------------------------------------===//
+
+int64_t DotOp::getContractedSize() {
+  int64_t rank = getType().getRank();
+  return getLhs().getType().getDimSize(getContractedDim(getLhsDims(), rank));
+}
+
+LogicalResult DotOp::verify() {
+  RankedTensorType result = getType();
+  int64_t rank = result.getRank();
+  SmallVector<int64_t> sizes(rank + 1, -1);
+  for (auto [name, type, dims] :
+       {std::tuple("lhs", getLhs().getType(), getLhsDims()),
+        std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
+    llvm::SmallDenseSet<int64_t> distinct(dims.begin(), dims.end());
+    if (static_cast<int64_t>(dims.size()) != type.getRank() ||
+        distinct.size() != dims.size() || !distinct.contains(rank) ||
+        llvm::any_of(dims,
+                     [&](int64_t dim) { return dim < 0 || dim > rank; })) // C1
+      return emitOpError() << "dims of " << name << " must be "
+                           << type.getRank() << " different numbers from 0 to "
+                           << rank << ", with " << rank << " among them";
+    for (auto [size, dim] : llvm::zip_equal(type.getShape(), dims)) {
+      int64_t expected = dim < rank ? result.getDimSize(dim) : sizes[rank];
+      if (expected >= 0 && size != expected) // C2
+        return emitOpError()
+               << name << " has size " << size << " along dimension " << dim
+               << ", expected " << expected;
+      sizes[dim] = size;
+    }
+    if (type.getElementType() != getLhs().getType().getElementType()) // C3
+      return emitOpError() << "multiplies elements of "
+                           << getLhs().getType().getElementType() << " and "
+                           << type.getElementType() << ", expected one type";
+    if (type.getElementType() != result.getElementType() &&
+        type.getElementTypeBitWidth() >= result.getElementTypeBitWidth()) // C3
+      return emitOpError() << "adds products of " << type.getElementType()
+                           << " to " << result.getElementType()
+                           << ", expected a type that holds them";
+  }
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (sizes[dim] < 0) // C2
+      return emitOpError() << "dimension " << dim
+                           << " of the result is of no operand";
+  LayoutAttr layout = getLayout(result);
+  for (auto [name, type, dims] :
+       {std::tuple("lhs", getLhs().getType(), getLhsDims()),
+        std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
+    LayoutAttr own = getLayout(type);
+    if (bool(own) != bool(layout) ||
+        (own && !holdsOperand(own.getLinearLayout(), layout.getLinearLayout(),
+                              dims))) // C4
+      return emitOpError() << name << " is " << type
+                           << ", whose layout doesn't give threads what their "
+                              "elements of "
+                           << result << " take";
   }
   return success();
 }

@@ -121,7 +121,7 @@ tile::choosePadding(AllocOp alloc, int64_t alignment, int64_t budget) {
 
   BankConflicts best = *before;
   PaddingEffect effect{buffer.getLayout().getPad(), before->degree,
-                       before->degree};
+                       before->degree, before->wavefronts};
   int64_t bytes = buffer.getElementType().getIntOrFloatBitWidth() / 8;
   int64_t rows = 1;
   for (int64_t size : buffer.getShape().drop_back())
@@ -139,6 +139,7 @@ tile::choosePadding(AllocOp alloc, int64_t alignment, int64_t budget) {
     best = *cost;
     effect.pad = pad;
     effect.degreeAfter = cost->degree;
+    effect.wavefronts = cost->wavefronts;
   }
   return effect;
 }

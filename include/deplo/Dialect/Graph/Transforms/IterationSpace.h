@@ -28,18 +28,21 @@ struct Read {
 /// their composition would divide sums of coordinates.
 std::optional<Read> traceRead(mlir::Value value);
 
-/// A map, a reduction or a gather, or a copy of a view (no operation), in its
-/// loops.
+/// A map, a reduction, a contraction or a gather, or a copy of a view (no
+/// operation), in its loops.
 struct Primitive {
   using Axis = AxisClasses::Axis;
 
   mlir::Operation *op = nullptr;
-  /// The axes of the operands: those of the result, and reduced ones.
+  /// The axes of the result, and reduced ones.
   llvm::SmallVector<Axis> axes;
   llvm::SmallVector<int64_t> shape;
   llvm::SmallVector<Read> reads;
 
-  bool isReduction() const { return llvm::isa_and_nonnull<ReduceOp>(op); }
+  /// Whether there are axes that the result does not have.
+  bool isReduction() const {
+    return llvm::isa_and_nonnull<ReduceOp, ContractOp>(op);
+  }
   llvm::SmallVector<Axis> getResultAxes() const;
 };
 
@@ -55,8 +58,8 @@ class IterationSpace {
 public:
   using Axis = AxisClasses::Axis;
 
-  /// The primitive `op`, a map, a reduction or a gather, whose operands
-  /// traceRead can follow.
+  /// The primitive `op`, a map, a reduction, a contraction or a gather, whose
+  /// operands traceRead can follow.
   Primitive getPrimitive(mlir::Operation *op, AxisClasses::Owner owner);
   /// A copy of `read` with `shape`.
   Primitive getCopy(Read read, llvm::ArrayRef<int64_t> shape,

@@ -104,7 +104,8 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
 
     The knobs of `pin` are the fields of `#tile.schedule`: `block` (such as
     `1x64`, one size for each parallel axis), `warps`, `vector`, `chunk`,
-    `unroll`, `stage_inputs`, `async_copy` and `pad_smem`.
+    `unroll`, `thread` (such as `8x8`: rows and columns of a contraction in a
+    thread), `stages`, `stage_inputs`, `async_copy` and `pad_smem`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
@@ -150,6 +151,55 @@ def TileifyPass : Pass<"deplo-tileify", "::mlir::ModuleOp"> {
     the access.
   }];
   let dependentDialects = ["::deplo::tile::TileDialect"];
+}
+
+def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
+  let summary = "the sum of a contraction goes over chunks of its operands";
+  let description = [{
+    Step 002. A reduction that adds products of two loads, each of which has a
+    dimension that the other has not, becomes a loop over chunks with a
+    `tile.dot`. Operands keep the order of dimensions that they have in memory.
+    Before:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<64x512xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %s = loop.reduce add %k = 0 to 512 : tensor<64x32xf32> {
+        %a = tile.load %x[%i, %k] dims [0] : memref<64x512xf32> -> tensor<64xf32>
+        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<32xf32>
+        %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+        %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+        %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+        loop.yield %p : tensor<64x32xf32>
+      }
+      tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+    }
+    ```
+
+    After, with `chunk = 16`:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<64x512xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+      %c0 = arith.constant 0 : index
+      %c512 = arith.constant 512 : index
+      %c16 = arith.constant 16 : index
+      %s = scf.for %k = %c0 to %c512 step %c16 iter_args(%acc = %zeros) -> (tensor<64x32xf32>) {
+        %a = tile.load %x[%i, %k] : memref<64x512xf32> -> tensor<64x16xf32>
+        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<16x32xf32>
+        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
+        scf.yield %d : tensor<64x32xf32>
+      }
+      tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+    }
+    ```
+
+    The number of elements need be no multiple of the chunk: what is beyond is
+    masked to zero in both operands.
+  }];
+  let options = [
+    Option<"chunkSize", "chunk", "int64_t", "0",
+           "elements of a chunk, a power of two; 0 for the schedule's">];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def CooperativeReducePass : Pass<"deplo-cooperative-reduce", "::deplo::tile::KernelOp"> {
@@ -415,12 +465,44 @@ def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
     `tile.convert_layout` is inserted where a tile is needed in two layouts, and
     around transposed accesses to memory, so that they are coalesced.
 
+    In a contraction each thread computes `thread` rows and columns of the
+    result. It holds these, and of the operands what they take for a few of the
+    summed elements at a time: a `tile.dot` of two reads of shared memory becomes
+    a loop over steps of `vector` elements.
+
     Fails if tiles that must be kept while threads wait for each other exceed the
     registers of the module's target.
   }];
   let options = [
     Option<"vector", "vector", "int64_t", "0",
            "the most neighbours that a thread holds; 0 for the schedule's, or 4 without one">,
+    ListOption<"thread", "thread", "int64_t",
+               "rows and columns of a contraction's result in a thread; the schedule's if none are given">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def PermuteRegisterTilePass : Pass<"deplo-permute-register-tile", "::deplo::tile::KernelOp"> {
+  let summary = "threads own strips of a contraction's result, against bank conflicts";
+  let description = [{
+    Step 009. After `register_tile` a thread owns a rectangle of neighbours of
+    the result, so lanes read rows of a shared buffer that are several rows
+    apart, and these may lie in the same banks. Strips of fewer neighbours bring
+    the lanes of a warp together. Tried for each dimension of the result, from
+    wide strips to narrow ones, with the pad that suits each; taken where reads
+    need fewer wavefronts. Before, eight rows in a row in each of four lanes:
+
+    ```mlir
+    #rows = #tile.layout<[32], register = [[1], [2], [4]], lane = [[0], [0], [0], [8], [16]], warp = []>
+    ```
+
+    After, in strips of one:
+
+    ```mlir
+    #rows = #tile.layout<[32], register = [[4], [8], [16]], lane = [[0], [0], [0], [1], [2]], warp = []>
+    ```
+  }];
+  let options = [
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
 }
