@@ -31,10 +31,16 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--filter", default="", metavar="REGEX", help="only cases whose name holds it"
     )
     parser.add_argument(
+        "--schedule",
+        default="",
+        metavar="KNOB=VALUE,...",
+        help="pins deplo's schedules, as programmatic_launch=never does",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         help="file, or folder for <suite>-<dtype>-<device>.json; default benchmarks/results, and "
-        "with --filter nowhere",
+        "with --filter or --schedule nowhere",
     )
     parser.add_argument(
         "--torch-compile",
@@ -51,7 +57,7 @@ def destination(options: argparse.Namespace) -> Path | None:
     """Where the JSON goes, or None."""
     name = f"{options.suite}-{options.dtype}-{options.device}.json"
     if options.out is None:
-        return None if options.filter else results.RESULTS / name
+        return None if options.filter or options.schedule else results.RESULTS / name
     return options.out if options.out.suffix == ".json" else options.out / name
 
 
@@ -60,7 +66,9 @@ def run(options: argparse.Namespace, cases: list[Case]) -> Results:
     with_compile = options.torch_compile
     if with_compile is None:
         with_compile = options.device == "cuda"
-    settings = Settings(options.dtype, options.device, with_compile, options.all_peers)
+    settings = Settings(
+        options.dtype, options.device, with_compile, options.all_peers, options.schedule
+    )
     done = Results(
         options.suite,
         options.dtype,

@@ -24,12 +24,14 @@ class Settings:
     device: "cuda" or "host".
     torch_compile: time torch.compile as well.
     all_peers: time PyTorch also where deplo has no right result.
+    schedule: pins of deplo's schedules.
     """
 
     dtype: str
     device: str
     torch_compile: bool = True
     all_peers: bool = False
+    schedule: str = ""
 
 
 def _one_line(error: BaseException) -> str:
@@ -47,7 +49,7 @@ def run_case(case: Case, settings: Settings) -> Row:
     inputs = case.random_inputs(dtype, "cuda" if settings.device == "cuda" else "cpu")
     mine = None
     try:
-        mine = Deplo(function, inputs)
+        mine = Deplo(function, inputs, settings.schedule)
     except Exception as error:
         row.status = _one_line(error)
     if mine is None and not settings.all_peers:

@@ -55,39 +55,42 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
 }
 
 /// What all blocks take, one wave after the other. A chunk waits for memory
-/// once, less so if other warps or stages have work.
+/// unless other blocks, or chunks that are there already, have work.
 static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
                        const TargetDescription &target) {
-  int64_t blocks =
-      facts.batches * int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
-      int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
-  choice.blocks = blocks;
+  choice.blocks = facts.batches *
+                  int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
+                  int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
   double multiplyAddsPerNanosecond =
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors;
   double depth = llvm::alignTo(facts.depth, choice.chunk);
+  double chunks = depth / choice.chunk;
   double arithmetic = double(choice.blockRows) * choice.blockColumns * depth /
                       multiplyAddsPerNanosecond;
   // A thread reads rows + columns words for rows * columns multiply-adds, and
   // shared memory serves a quarter as many words as the pipes multiply.
   double reads = 4.0 * (choice.threadRows + choice.threadColumns) /
                  (choice.threadRows * choice.threadColumns);
-  constexpr double latencyNanoseconds = 800;
-  double waits = depth / choice.chunk * latencyNanoseconds /
-                 std::max<int64_t>(choice.stages, 1);
-  double perBlock = arithmetic * std::max(1.0, reads);
+  // A multiprocessor fetches from L2 half a byte for each multiply-add.
+  double fill = double(choice.blockRows + choice.blockColumns) * depth *
+                facts.elementBytes / (multiplyAddsPerNanosecond / 2);
+  double work = arithmetic * std::max(1.0, reads);
+  double perBlock = choice.stages > 1 ? std::max(work, fill) : work + fill;
+  constexpr double latency = 800;
 
-  int64_t resident = choice.blocksPerMultiprocessor;
-  int64_t perWave = resident * target.multiprocessors;
-  choice.waves = double(blocks) / perWave;
+  int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;
+  choice.waves = double(choice.blocks) / perWave;
   double nanoseconds = 0;
-  for (int64_t rest = blocks; rest > 0;) {
+  for (int64_t rest = choice.blocks; rest > 0;) {
     int64_t wave = std::min(rest, perWave);
     int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
     // Too few warps leave the pipes idle.
     double occupancy = std::min(1.0, busiest * choice.warps / 8.0);
-    int64_t waves = rest / perWave > 1 ? rest / perWave : 1;
+    double covered = (choice.stages * busiest - 1) * perBlock / chunks;
+    double stall = std::max(0.0, latency - covered);
+    int64_t waves = std::max<int64_t>(rest / perWave, 1);
     nanoseconds +=
-        waves * std::max(busiest * perBlock / occupancy, perBlock + waits);
+        waves * (busiest * perBlock / occupancy + latency + chunks * stall);
     rest -= waves * wave;
   }
   double bytes = double(facts.batches) * depth * facts.elementBytes *

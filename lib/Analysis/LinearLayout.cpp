@@ -571,6 +571,54 @@ llvm::SmallVectorImpl<int32_t> &ReductionBits::operator[](InputDim dim) {
   llvm_unreachable("unknown input dimension");
 }
 
+/// The number of the coordinate's bit along `dim` that `basis` moves, if it
+/// moves that alone; nothing if it moves several or other dimensions too.
+static std::optional<unsigned> getOnlyBit(const Coordinates &basis,
+                                          unsigned dim) {
+  for (auto [i, coordinate] : llvm::enumerate(basis))
+    if (i != dim && coordinate != 0)
+      return std::nullopt;
+  if (!llvm::isPowerOf2_32(basis[dim]))
+    return std::nullopt;
+  return llvm::Log2_32(basis[dim]);
+}
+
+ScanBits LinearLayout::scanBits(unsigned dim) const {
+  ScanBits result;
+  SmallVector<std::pair<InputDim, int32_t>> holders(outputBits[dim],
+                                                    {InputDim::Register, 0});
+  for (InputDim input : inputDims)
+    for (unsigned bit = 0; bit < getNumBits(input); ++bit) {
+      Coordinates basis = getBasis(input, bit);
+      if (basis[dim] == 0)
+        continue;
+      std::optional<unsigned> position = getOnlyBit(basis, dim);
+      if (!position || holders[*position].second != 0)
+        return result;
+      holders[*position] = {input, int32_t(1) << bit};
+    }
+  // Registers count neighbours until the first lane or warp does.
+  llvm::SmallVectorImpl<int32_t> *registers = &result.runMasks;
+  for (auto [input, mask] : holders) {
+    if (mask == 0 || input == InputDim::Block)
+      return result;
+    llvm::SmallVectorImpl<int32_t> *masks =
+        input == InputDim::Register ? registers
+        : input == InputDim::Lane   ? &result.laneMasks
+                                    : &result.warpMasks;
+    bool isInOrder =
+        result.registerMasks.empty() || input == InputDim::Register;
+    isInOrder &= result.warpMasks.empty() || input != InputDim::Lane;
+    if (!isInOrder)
+      return result;
+    masks->push_back(mask);
+    if (input != InputDim::Register)
+      registers = &result.registerMasks;
+  }
+  result.isComplete = true;
+  return result;
+}
+
 ReductionBits LinearLayout::reductionBits(unsigned dim) const {
   LinearLayout slices = dropDim(dim, /*mergeRegisters=*/false);
   ReductionBits result;

@@ -127,6 +127,7 @@ private:
   Sharing getSharing(const ScheduleChoice &candidate) const;
   double getExchangeInstructions(const ScheduleChoice &candidate) const;
   double estimateReduction(const ScheduleChoice &candidate) const;
+  double estimateExchange(const ScheduleChoice &candidate) const;
   std::string explain(const ScheduleChoice &choice) const;
 
   const ScheduleFacts &facts;
@@ -258,6 +259,8 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   // Loops over chunks carry one more tile, the running one, and load ahead;
   // accesses of single elements have addresses and masks for each.
   int64_t tiles = facts.liveTiles;
+  // So do scans, and the next chunk while this one is scanned.
+  tiles += facts.scans;
   if (candidate.chunk)
     tiles += 1 + (facts.passes > 2 ? 1 : 0) + (vector == 1 ? 1 : 0);
   candidate.registersPerThread =
@@ -272,12 +275,12 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
             divideCeil(candidate.elementsPerThread * access.elementBytes, 4);
   // Values of several rows from all warps that share them arrive together.
   Sharing sharing = getSharing(candidate);
-  if (facts.dependentReductions && sharing.rowWarps > 1 &&
+  if (facts.dependentReductions + facts.scans && sharing.rowWarps > 1 &&
       sharing.rowsPerThread > 1)
     candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
   candidate.unroll = pins.unroll ? *pins.unroll
-                     : candidate.chunk
+                     : candidate.chunk && !facts.scans
                          ? std::max(loadsAhead / accesses, int64_t(1))
                          : 1;
 
@@ -288,11 +291,15 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
                           target.threadsPerBlock);
     return false;
   }
-  if (candidate.registersPerThread > most) {
+  int64_t peakRegisters = std::max(
+      candidate.registersPerThread,
+      baseRegisters + 2 * int64_t(facts.accesses.size()) +
+          facts.peakTiles * candidate.elementsPerThread * elementRegisters);
+  if (peakRegisters > most) {
     error = llvm::formatv(
         "a thread would hold {0} elements in about {1} registers; use more "
         "warps, a smaller block or a smaller chunk",
-        candidate.elementsPerThread, candidate.registersPerThread);
+        candidate.elementsPerThread, peakRegisters);
     return false;
   }
   return true;
@@ -331,6 +338,11 @@ double Model::getExchangeInstructions(const ScheduleChoice &candidate) const {
 
 /// From the last load of a row to the result of its last reduction.
 double Model::estimateReduction(const ScheduleChoice &candidate) const {
+  return facts.dependentReductions * estimateExchange(candidate);
+}
+
+/// From the last element of a tile to what all of it folds to.
+double Model::estimateExchange(const ScheduleChoice &candidate) const {
   Sharing sharing = getSharing(candidate);
   double steps = llvm::Log2_64(sharing.rowLanes);
   double latency = candidate.elementsPerThread * arithmeticLatency +
@@ -339,7 +351,7 @@ double Model::estimateReduction(const ScheduleChoice &candidate) const {
   if (sharing.rowWarps > 1)
     latency += 2 * (barrierLatency + candidate.warps * warpExchangeLatency) +
                (sharing.rowsPerThread - 1) * sharing.rowWarps * shuffleIssue;
-  return facts.dependentReductions * latency;
+  return latency;
 }
 
 /// What runs of `run` contiguous bytes cost, compared with whole lines: the
@@ -466,7 +478,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
       (double(candidate.elementsPerThread) * (facts.instructions + 1) +
        (candidate.chunk ? stepInstructions : 0)) *
           chunks +
-      facts.dependentReductions * getExchangeInstructions(candidate);
+      (facts.dependentReductions + facts.scans * chunks) *
+          getExchangeInstructions(candidate);
   // Few warps leave gaps, most of all in loops, where one instruction waits for
   // the other.
   double independent = candidate.chunk ? 1 : 4;
@@ -489,7 +502,10 @@ void Model::estimate(ScheduleChoice &candidate) const {
   }
   double traffic = getTraffic(candidate, resident);
   double transfer = traffic / candidate.blocks / share;
-  double latency = access + compute + estimateReduction(candidate);
+  // Chunks of a scan come one after the other; the next one is on its way.
+  double scan = facts.scans * estimateExchange(candidate);
+  double latency =
+      access + compute + estimateReduction(candidate) + chunks * scan;
   // How much of its share of the bandwidth a multiprocessor can use, and how
   // long the busiest one takes: blocks that load all they need at once take
   // turns in loading, computing and storing; in loops over chunks the warps go
@@ -497,7 +513,7 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double ratio, multiprocessor;
   if (candidate.chunk && !isStaged(candidate)) {
     ratio = resident * candidate.unroll * getLoadBytes(candidate) /
-            (share * access);
+            (share * (facts.scans ? std::max(access, scan) : access));
     latency += (facts.passes - 1) * access;
     multiprocessor = busiest * transfer / std::min(ratio, bandwidthBurst);
   } else {
@@ -683,6 +699,14 @@ std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
   }
   std::optional<ScheduleChoice> best =
       Model(facts, target, pins, /*shift=*/0).choose(error);
+  // Where registers don't hold all that is computed for one wide access,
+  // narrower ones do.
+  SchedulePins narrower = pins;
+  for (int64_t vector = maxAccessBytes / 2;
+       !best && !pins.vector && vector >= 1; vector /= 2) {
+    narrower.vector = vector;
+    best = Model(facts, target, narrower, /*shift=*/0).choose(error);
+  }
   int64_t shift = pins.vector ? 0 : getShift(facts);
   if (shift == 0)
     return best;

@@ -198,6 +198,10 @@ void deplo::emulator::checkEnd(Warp &warp, uint32_t lanes) {
                          "read its block's shared memory; wait for them with "
                          "cp.async.bulk.wait_group.read");
   }
+  if (uint32_t rest = lanes & ~warp.mayUseGlobal)
+    warp.report(Fault::Race, *inst, int(firstLane(rest)), std::nullopt,
+                "the thread ends without griddepcontrol.wait, which others "
+                "execute: this grid may end before those that it depends on");
   if (warp.wgmmaGroups + warp.hasLooseWgmma > warp.wgmmaGroupsDone)
     warp.report(Fault::AsyncCopy, *inst, int(firstLane(lanes)), std::nullopt,
                 "the warp ends with wgmma that it has not waited for");

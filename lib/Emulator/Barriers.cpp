@@ -330,11 +330,11 @@ void clusterWait(Warp &warp, const Inst &inst, uint32_t mask) {
 
 const Definition table[] = {
     {"bar", "cta? sync|arrive aligned?", "...1", selectBarrier},
-    {"bar", "cta? red aligned? popc u32", "...2", selectBarrier},
-    {"bar", "cta? red aligned? and|or pred", "...2", selectBarrier},
+    {"bar", "cta? red popc aligned? u32", "...2", selectBarrier},
+    {"bar", "cta? red and|or aligned? pred", "...2", selectBarrier},
     {"barrier", "cta? sync|arrive aligned?", "...1", selectBarrier},
-    {"barrier", "cta? red aligned? popc u32", "...2", selectBarrier},
-    {"barrier", "cta? red aligned? and|or pred", "...2", selectBarrier},
+    {"barrier", "cta? red popc aligned? u32", "...2", selectBarrier},
+    {"barrier", "cta? red and|or aligned? pred", "...2", selectBarrier},
     {"bar", "warp sync", "b32",
      [](Form &, Inst &inst) -> Handler {
        inst.undefined = Undefined::Reject;

@@ -244,16 +244,23 @@ struct Box {
   uint32_t elementBytes = 0;
 };
 
-/// The element at `index` of the box; nullopt outside the tensor.
-std::optional<uint64_t> elementAddress(const Box &box,
-                                       const std::array<uint32_t, 5> &index) {
+/// Positions of the box along a dimension: the innermost has no steps.
+uint32_t boxExtent(const TensorMap &map, unsigned axis) {
+  if (axis == 0)
+    return map.box[0];
+  uint32_t step = map.elementStrides[axis];
+  return (map.box[axis] + step - 1) / step;
+}
+
+/// Where row `index` of the box is; nullopt outside the tensor.
+std::optional<uint64_t> rowAddress(const Box &box,
+                                   const std::array<uint32_t, 5> &index) {
   uint64_t address = box.map.address;
-  for (unsigned i = 0; i < box.map.rank; ++i) {
+  for (unsigned i = 1; i < box.map.rank; ++i) {
     int64_t at = box.origin[i] + int64_t(index[i]) * box.map.elementStrides[i];
     if (at < 0 || uint64_t(at) >= box.map.extents[i])
       return std::nullopt;
-    address +=
-        uint64_t(at) * (i == 0 ? box.elementBytes : box.map.strides[i - 1]);
+    address += uint64_t(at) * box.map.strides[i - 1];
   }
   return address;
 }
@@ -280,57 +287,71 @@ Type typeOf(TensorElement element) {
   return types[size_t(element)];
 }
 
+/// Loads 16 bytes of a box, of which those from `begin` to `end` are inside the
+/// tensor, at `source`; the rest is `fill`.
+bool loadUnit(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
+              const Actor &globalActor, const Actor &sharedActor,
+              uint64_t source, uint32_t begin, uint32_t end, uint64_t target) {
+  uint8_t buffer[unit];
+  const uint64_t fill = fillOf(box.map);
+  for (uint32_t i = 0; i < unit; i += box.elementBytes)
+    std::memcpy(buffer + i, &fill, box.elementBytes);
+  Access read, write;
+  read.actor = globalActor;
+  write.actor = sharedActor;
+  write.isWrite = true;
+  if (begin < end) {
+    const uint8_t *origin = accessMemory(warp, inst, lane, Space::Global,
+                                         source, end - begin, read, 1);
+    if (!origin)
+      return false;
+    std::memcpy(buffer + begin, origin, end - begin);
+  }
+  uint8_t *place =
+      accessMemory(warp, inst, lane, Space::Shared, target, unit, write, unit);
+  if (!place)
+    return false;
+  std::memcpy(place, buffer, unit);
+  return true;
+}
+
 /// Moves a box between global memory and the shared memory at `shared`.
 bool moveBox(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
              uint64_t shared, bool isLoad, const Actor &globalActor,
              const Actor &sharedActor) {
-  const uint32_t perUnit = unit / box.elementBytes;
-  const uint64_t fill = fillOf(box.map);
+  const int64_t perUnit = unit / box.elementBytes;
   const Type type = typeOf(box.map.element);
   End global = {Space::Global, globalActor, type};
   End place = {Space::Shared, sharedActor, type};
   std::array<uint32_t, 5> index = {};
   uint64_t position = 0;
   for (;;) {
-    for (uint32_t x = 0; x < box.map.box[0]; x += perUnit, position += unit) {
+    std::optional<uint64_t> row = rowAddress(box, index);
+    for (int64_t x = 0; x < box.map.box[0]; x += perUnit, position += unit) {
       uint64_t at = swizzled(box.map.swizzle, shared + position);
-      std::array<uint32_t, 5> first = index, last = index;
-      first[0] = x;
-      last[0] = x + perUnit - 1;
-      std::optional<uint64_t> begin = elementAddress(box, first);
-      std::optional<uint64_t> end = elementAddress(box, last);
-      if (begin && end && *end - *begin == unit - box.elementBytes) {
-        if (!(isLoad
-                  ? moveBytes(warp, inst, lane, global, *begin, place, at, unit)
-                  : moveBytes(warp, inst, lane, place, at, global, *begin,
-                              unit)))
+      // The elements of the unit that are inside.
+      int64_t first = box.origin[0] + x;
+      int64_t begin = std::max<int64_t>(0, -first);
+      int64_t end =
+          std::min<int64_t>(perUnit, int64_t(box.map.extents[0]) - first);
+      if (!row || begin >= end)
+        begin = end = 0;
+      uint64_t address =
+          row.value_or(0) + uint64_t(first + begin) * box.elementBytes;
+      uint32_t from = uint32_t(begin) * box.elementBytes;
+      uint32_t to = uint32_t(end) * box.elementBytes;
+      if (isLoad) {
+        if (!loadUnit(warp, inst, lane, box, globalActor, sharedActor, address,
+                      from, to, at))
           return false;
-        continue;
-      }
-      for (uint32_t i = 0; i < perUnit; ++i) {
-        first[0] = x + i;
-        std::optional<uint64_t> address = elementAddress(box, first);
-        uint64_t byte = at + i * box.elementBytes;
-        if (address) {
-          if (!(isLoad ? moveBytes(warp, inst, lane, global, *address, place,
-                                   byte, box.elementBytes)
-                       : moveBytes(warp, inst, lane, place, byte, global,
-                                   *address, box.elementBytes)))
-            return false;
-        } else if (isLoad) {
-          Access write;
-          write.isWrite = true;
-          write.actor = sharedActor;
-          uint8_t *memory = accessMemory(warp, inst, lane, Space::Shared, byte,
-                                         box.elementBytes, write, 1);
-          if (!memory)
-            return false;
-          std::memcpy(memory, &fill, box.elementBytes);
-        }
+      } else if (from < to &&
+                 !moveBytes(warp, inst, lane, place, at + from, global, address,
+                            to - from)) {
+        return false;
       }
     }
     unsigned axis = 1;
-    while (axis < box.map.rank && ++index[axis] == box.map.box[axis])
+    while (axis < box.map.rank && ++index[axis] == boxExtent(box.map, axis))
       index[axis++] = 0;
     if (axis >= box.map.rank)
       return true;
@@ -367,7 +388,7 @@ bool readBox(Warp &warp, const Inst &inst, unsigned lane, unsigned first,
 uint64_t boxBytes(const Box &box) {
   uint64_t bytes = box.elementBytes;
   for (unsigned i = 0; i < box.map.rank; ++i)
-    bytes *= box.map.box[i];
+    bytes *= boxExtent(box.map, i);
   return bytes;
 }
 

@@ -24,11 +24,17 @@ void setMaxRegisters(Warp &warp, const Inst &inst, uint32_t mask) {
                      "setmaxnreg.dec to " + std::to_string(inst.a) +
                          " registers, the thread has " +
                          std::to_string(warp.registerBudget));
-  if (inst.b && change < 0)
-    return warp.fail(Fault::Resources, inst, int(firstLane(mask)),
-                     "setmaxnreg.inc to " + std::to_string(inst.a) +
-                         " registers, the thread has " +
-                         std::to_string(warp.registerBudget) + " already");
+  if (inst.b && change < 0) {
+    // Without .maxnreg the assembler gave the thread what it is asked to have
+    // at most, which may be fewer than fit.
+    bool isCountKnown = warp.grid->kernel->function->maxRegisters.has_value();
+    if (isCountKnown || warp.hasSetRegisters)
+      return warp.fail(Fault::Resources, inst, int(firstLane(mask)),
+                       "setmaxnreg.inc to " + std::to_string(inst.a) +
+                           " registers, the thread has " +
+                           std::to_string(warp.registerBudget) + " already");
+    change = 0;
+  }
   if (change > block.freeRegisters) {
     // Others may still give some back.
     --warp.pc;
@@ -37,6 +43,7 @@ void setMaxRegisters(Warp &warp, const Inst &inst, uint32_t mask) {
   }
   block.freeRegisters -= change;
   warp.registerBudget = inst.a;
+  warp.hasSetRegisters = true;
   ++block.cluster->events;
 }
 

@@ -131,6 +131,16 @@ Handler selectNothing(Form &, Inst &inst) {
   return nothing;
 }
 
+/// No other grid runs: what is left is to remember who has waited.
+void waitForGrids(Warp &warp, const Inst &, uint32_t mask) {
+  warp.mayUseGlobal |= mask;
+}
+
+Handler selectGridDependency(Form &form, Inst &inst) {
+  inst.undefined = Undefined::Ignore;
+  return form.has("wait") ? waitForGrids : nothing;
+}
+
 /// nanosleep: lets others run.
 void sleep(Warp &warp, const Inst &, uint32_t) { warp.stop = Stop::Quantum; }
 
@@ -148,7 +158,7 @@ const Definition table[] = {
     {"pmevent", "mask?", "@", selectNothing},
     {"nanosleep", "u32", "u32",
      [](Form &, Inst &) -> Handler { return sleep; }},
-    {"griddepcontrol", "launch_dependents|wait", "", selectNothing},
+    {"griddepcontrol", "launch_dependents|wait", "", selectGridDependency},
 };
 
 } // namespace
@@ -156,6 +166,7 @@ const Definition table[] = {
 DefinitionList deplo::emulator::controlDefinitions() { return listOf(table); }
 
 Handler deplo::emulator::branchHandler() { return bra; }
+Handler deplo::emulator::gridWaitHandler() { return waitForGrids; }
 Handler deplo::emulator::callHandler() { return call; }
 Handler deplo::emulator::returnHandler() { return ret; }
 Handler deplo::emulator::unknownCallHandler() { return unknownCall; }

@@ -64,6 +64,8 @@ template <size_t N> DefinitionList listOf(const Definition (&table)[N]) {
 
 /// Goes to Inst::target.
 Handler branchHandler();
+/// griddepcontrol.wait.
+Handler gridWaitHandler();
 /// Calls the function at Inst::target.
 Handler callHandler();
 Handler returnHandler();

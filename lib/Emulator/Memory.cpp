@@ -224,6 +224,11 @@ static uint8_t *accessGlobal(Warp &warp, const Inst &inst, unsigned lane,
                     describeNearest(warp, address));
     return nullptr;
   }
+  if (!((warp.mayUseGlobal >> lane) & 1) && !region->isFixed)
+    warp.report(Fault::Race, inst, int(lane), address,
+                std::string(verb(access)) + " of '" + region->name +
+                    "' before griddepcontrol.wait: grids that this one "
+                    "depends on may still run");
   if (access.isWrite && !region->isWritable) {
     warp.failAt(Fault::ReadOnly, inst, int(lane), address,
                 "write to '" + region->name + "', which can only be read");
@@ -243,7 +248,8 @@ static uint8_t *accessGlobal(Warp &warp, const Inst &inst, unsigned lane,
     }
   }
   if (region->shadow)
-    region->shadow->note(warp, inst, lane, offset, address, bytes,
+    region->shadow->note(warp, inst, lane,
+                         offset + region->begin % maxGranule, address, bytes,
                          reinterpret_cast<uint8_t *>(address), access);
   return reinterpret_cast<uint8_t *>(address);
 }

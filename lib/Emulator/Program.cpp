@@ -3,6 +3,7 @@
 //
 // Loads modules and launches their kernels.
 
+#include "Definition.h"
 #include "Memory.h"
 #include "Scheduler.h"
 #include "Text.h"
@@ -260,14 +261,17 @@ void LoadedProgram::addRegions(const Launch &launch, Grid &grid) {
           region.isWritable, region.isInitialized);
   for (const GlobalVariable &global : globalVariables) {
     bool isConstant = global.variable->space == Space::Const;
-    if (global.variable->bytes)
-      add(std::string(global.variable->name), image.base + global.offset,
-          global.variable->bytes, !isConstant, true)
-          .isConstant = isConstant;
+    if (!global.variable->bytes)
+      continue;
+    GlobalRegion &region =
+        add(std::string(global.variable->name), image.base + global.offset,
+            global.variable->bytes, !isConstant, true);
+    region.isConstant = region.isFixed = isConstant;
   }
   if (!grid.parameters.empty())
     add("the kernel's parameters", grid.parameterAddress,
-        grid.kernel->parameterBytes, false, true);
+        grid.kernel->parameterBytes, false, true)
+        .isFixed = true;
   std::sort(grid.regions.begin(), grid.regions.end(),
             [](const GlobalRegion &a, const GlobalRegion &b) {
               return std::tie(a.begin, a.name) < std::tie(b.begin, b.name);
@@ -291,7 +295,8 @@ void LoadedProgram::addRegions(const Launch &launch, Grid &grid) {
     for (GlobalRegion &region : grid.regions)
       if (region.isWritable)
         region.shadow = std::make_shared<GlobalShadow>(
-            region.end - region.begin, grid.kernel->globalGranule);
+            region.begin % maxGranule + region.end - region.begin,
+            grid.kernel->globalGranule);
 }
 
 bool touches(std::string_view opcode, const char *prefix) {
@@ -374,6 +379,10 @@ Outcome LoadedProgram::run(const Launch &launch) {
   grid.kernel = &found->second;
   grid.launch = &launch;
   grid.checksRaces = launch.checks.races;
+  grid.checksDependencies =
+      grid.checksRaces &&
+      std::any_of(grid.kernel->code.begin(), grid.kernel->code.end(),
+                  [](const Inst &inst) { return inst.run == gridWaitHandler(); });
   grid.checksUninitialized = launch.checks.uninitialized;
   if (std::optional<Diagnostic> wrong =
           checkLaunch(launch, *grid.kernel, grid)) {

@@ -149,6 +149,9 @@ struct Placement {
   uint64_t begin = 0, end = 0;
 };
 
+/// The widest access, which is aligned to it.
+constexpr uint32_t maxGranule = 16;
+
 /// Which machinery a kernel needs at run time.
 struct Features {
   bool asyncCopies = false, bulkCopies = false, wgmma = false,
@@ -174,7 +177,7 @@ struct Kernel {
   uint64_t staticSharedBytes = 0, localBytes = 0, parameterBytes = 0;
   uint32_t sharedAlignment = 16;
   /// The narrowest access to each space, in bytes.
-  uint32_t sharedGranule = 16, globalGranule = 16;
+  uint32_t sharedGranule = maxGranule, globalGranule = maxGranule;
   Features features;
 };
 

@@ -132,6 +132,7 @@ void ClusterClocks::synchronize(const std::vector<Party> &parties) {
       addOwn(*result, threadNumber(*party.warp, lane),
              clocks[warpNumber(*party.warp)]);
     });
+  Fenced fenced = joinedFences(parties);
   for (const Party &party : parties) {
     ++clocks[warpNumber(*party.warp)];
     if (party.waits)
@@ -139,8 +140,38 @@ void ClusterClocks::synchronize(const std::vector<Party> &parties) {
         Thread &thread = threads[threadNumber(*party.warp, lane)];
         thread.base = result;
         thread.foreign = foreign;
+        if (fenced.clock) {
+          thread.fenced = fenced.clock;
+          thread.fencedForeign = fenced.foreign;
+        }
       });
   }
+}
+
+/// What any of them has fenced: a thread that learns of another's fence passes
+/// on what that fence has seen, as membar.gl, a sequentially consistent fence,
+/// lets it.
+ClusterClocks::Fenced
+ClusterClocks::joinedFences(const std::vector<Party> &parties) {
+  Fenced fenced;
+  std::vector<uint32_t> fencers;
+  for (const Party &party : parties)
+    forLanes(party.mask, [&](unsigned lane) {
+      uint32_t number = threadNumber(*party.warp, lane);
+      const Thread &thread = threads[number];
+      if (!thread.fenced)
+        return;
+      fenced.clock = joined(thread.fenced, fenced.clock);
+      fenced.foreign = joined(fenced.foreign, thread.fencedForeign);
+      fencers.push_back(number);
+    });
+  if (fencers.empty())
+    return fenced;
+  auto result = std::make_shared<Clock>(*fenced.clock);
+  for (uint32_t number : fencers)
+    addOwn(*result, number, threads[number].fencedNow);
+  fenced.clock = result;
+  return fenced;
 }
 
 void ClusterClocks::release(const Warp &warp, unsigned lane, SyncPoint &point) {
@@ -527,11 +558,15 @@ Event makeEvent(Warp &warp, const Inst &inst, unsigned lane, uint64_t address,
 }
 
 /// Notes an access to the part of a cell that begins `cell` bytes into the
-/// memory; the access begins at `offset`.
+/// memory; the access begins at `offset`. A cell is as wide as the kernel's
+/// narrowest access: only the ragged edges of a tensor's boxes cover a part, and
+/// are not told apart from their neighbours there.
 void notePart(Event &event, ShadowCell &cell, uint64_t cellBegin,
               uint32_t granule, uint64_t offset, uint32_t bytes,
               uint8_t *memory, const Access &access) {
   event.isSilent = false;
+  if (offset > cellBegin || offset + bytes < cellBegin + granule)
+    return;
   if (!access.value)
     return noteCell(event, cell);
   uint64_t begin = std::max(cellBegin, offset) - offset;
@@ -552,6 +587,45 @@ void SharedShadow::note(Warp &warp, const Inst &inst, unsigned lane,
   for (uint64_t i = offset / granule; i <= (offset + bytes - 1) / granule; ++i)
     notePart(event, cells[i], i * granule, granule, offset, bytes, memory,
              access);
+}
+
+void SharedShadow::checkEnd(Warp &warp, const Inst &inst, unsigned lane) {
+  const Block &block = *warp.block;
+  const ClusterClocks &clocks = *block.cluster->clocks;
+  const Clock known = clocks.knowledgeOf(block);
+  auto check = [&](size_t cell, uint32_t component, uint32_t clock,
+                   uint32_t origin, bool wasWrite) {
+    if (!clocks.isOfOtherBlock(block, component) ||
+        (component < known.size() && known[component] >= clock))
+      return false;
+    const Origin &other = warp.grid->kernel->origins[origin];
+    warp.report(Fault::Race, inst, int(lane), sharedBase + cell * granule,
+                "the block ends, and its shared memory with it, before the " +
+                    std::string(wasWrite ? "write" : "read") + " at line " +
+                    std::to_string(other.location.line) + " '" +
+                    shortened(other.text) + "' by " +
+                    clocks.describe(component) +
+                    " is known to be over; put a cluster barrier between");
+    return true;
+  };
+  auto checkReaders = [&](size_t cell, const ShadowCell::Reader &reader) {
+    bool found = false;
+    for (uint32_t rest = reader.mask; rest != 0 && !found; rest &= rest - 1)
+      found = check(cell, reader.first + firstLane(rest), reader.clock,
+                    reader.origin, false);
+    return found;
+  };
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const ShadowCell &cell = cells[i];
+    if ((cell.writer != ~0u &&
+         check(i, cell.writer, cell.writeClock, cell.writeOrigin, true)) ||
+        checkReaders(i, cell.reader))
+      return;
+    if (cell.more)
+      for (const ShadowCell::Reader &reader : *cell.more)
+        if (checkReaders(i, reader))
+          return;
+  }
 }
 
 GlobalShadow::GlobalShadow(uint64_t bytes, uint32_t granule)
@@ -580,6 +654,30 @@ void GlobalShadow::note(Warp &warp, const Inst &inst, unsigned lane,
     notePart(event, cells.cells[i % cellsPerPage], i * granule, granule, offset,
              bytes, memory, access);
   }
+}
+
+Clock ClusterClocks::knowledgeOf(const Block &block) const {
+  Clock known;
+  SharedClock last;
+  uint32_t perBlock = cluster.grid->warpsPerBlock * lanesPerWarp;
+  for (uint32_t i = 0; i < perBlock; ++i) {
+    const SharedClock &base = threads[block.rank * perBlock + i].base;
+    if (base == last)
+      continue;
+    last = base;
+    known.resize(std::max(known.size(), base->size()));
+    for (size_t j = 0; j < base->size(); ++j)
+      known[j] = std::max(known[j], (*base)[j]);
+  }
+  return known;
+}
+
+bool ClusterClocks::isOfOtherBlock(const Block &block,
+                                   uint32_t component) const {
+  if (component >= kindsPerThread * threadCount)
+    return false;
+  uint32_t perBlock = cluster.grid->warpsPerBlock * lanesPerWarp;
+  return component % threadCount / perBlock != block.rank;
 }
 
 SharedClock ClusterClocks::merged(const SharedClock &a, const SharedClock &b) {

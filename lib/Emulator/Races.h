@@ -100,6 +100,10 @@ public:
   /// Whether a thread's write is known to have passed a proxy fence.
   bool isProxied(const Warp &warp, unsigned lane, uint32_t component,
                  uint32_t clock) const;
+  /// What any thread of the block knows of the others.
+  Clock knowledgeOf(const Block &block) const;
+  /// Whether the component is a thread of another block, or its agent.
+  bool isOfOtherBlock(const Block &block, uint32_t component) const;
   SharedClock merged(const SharedClock &a, const SharedClock &b);
   uint32_t newMBarrier() { return mbarriers++; }
 
@@ -117,6 +121,12 @@ private:
     std::array<uint32_t, 6> own = {};
   };
 
+  struct Fenced {
+    SharedClock clock;
+    SharedForeign foreign;
+  };
+
+  Fenced joinedFences(const std::vector<Party> &parties);
   uint32_t warpNumber(const Warp &warp) const;
   uint32_t threadNumber(const Warp &warp, unsigned lane) const;
   SharedClock joined(const SharedClock &a, const SharedClock &b);
@@ -178,6 +188,9 @@ public:
   void note(Warp &warp, const Inst &inst, unsigned lane, uint64_t offset,
             uint64_t address, uint32_t bytes, uint8_t *memory,
             const Access &access);
+  /// The block's last thread ends: other blocks must be done with the memory,
+  /// to the knowledge of one of its threads.
+  void checkEnd(Warp &warp, const Inst &inst, unsigned lane);
 
 private:
   uint32_t granule;

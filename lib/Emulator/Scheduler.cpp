@@ -128,6 +128,7 @@ void setUpWarp(Grid &grid, Block &block, uint32_t index) {
   warp.block = &block;
   warp.index = index;
   uint32_t left = grid.threadsPerBlock - index * lanesPerWarp;
+  warp.mayUseGlobal = grid.checksDependencies ? 0 : allLanes;
   warp.live = left >= lanesPerWarp ? allLanes : (uint32_t(1) << left) - 1;
   // Rows begin at multiples of a cache line.
   warp.registerStorage.resize(kernel.registerBytes + 64);

@@ -112,6 +112,10 @@ struct Warp {
   /// empty where there is none.
   std::map<uint32_t, uint32_t> wgmmaRegisters;
   uint32_t registerBudget = 0;
+  bool hasSetRegisters = false;
+  /// Lanes that may use global memory: where the kernel has a
+  /// griddepcontrol.wait, those that have executed it.
+  uint32_t mayUseGlobal = allLanes;
 
   //===--- Cluster barrier ------------------------------------------------===//
   /// Lanes that have arrived in this phase, and that have yet to wait.
@@ -245,6 +249,8 @@ struct GlobalRegion {
   bool isWritable = true;
   /// A variable in `.const`.
   bool isConstant = false;
+  /// No grid can write it: a variable in `.const`, or parameters.
+  bool isFixed = false;
   /// A bit for each byte that was written; null if all have values.
   std::shared_ptr<std::vector<std::atomic<uint64_t>>> written;
   std::shared_ptr<GlobalShadow> shadow;
@@ -266,6 +272,8 @@ struct Grid {
   uint64_t parameterAddress = 0;
   uint32_t entryRegisters = 0;
   bool checksRaces = false, checksUninitialized = false;
+  /// The kernel has a griddepcontrol.wait, and races are checked.
+  bool checksDependencies = false;
 
   std::atomic<uint64_t> instructions{0};
   std::atomic<bool> isStopped{false};

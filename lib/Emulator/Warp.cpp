@@ -4,6 +4,7 @@
 // Divergence and reconvergence, and the loop that runs a warp.
 
 #include "Barriers.h"
+#include "Races.h"
 #include "State.h"
 #include "Text.h"
 #include "Wgmma.h"
@@ -156,6 +157,9 @@ void Warp::endLanes(uint32_t lanes) {
   live &= ~lanes;
   block->liveThreads -= popcount(lanes);
   checkEnd(*this, lanes);
+  if (block->isDone() && block->shadow && block->cluster->blocks.size() > 1 &&
+      ending)
+    block->shadow->checkEnd(*this, *ending, firstLane(lanes));
   if (mask == 0) {
     finish(current);
     current = -1;

@@ -13,26 +13,95 @@ using namespace deplo::emulator;
 
 namespace {
 
+/// What the running lanes can do about members that are not with them.
+enum class Gathering { Complete, Waiting, Failed };
+
+/// Lanes that were divided and meet at the instruction again, before the place
+/// where their paths do, go on together.
+bool mergeWithSiblings(Warp &warp, uint32_t missing) {
+  Split &self = warp.splits[size_t(warp.current)];
+  const uint32_t pc = warp.pc - 1;
+  uint32_t found = 0;
+  auto isHere = [&](const Split &split) {
+    return &split != &self && split.state == Split::State::Ready &&
+           split.pc == pc && split.parent == self.parent &&
+           split.reconverge == self.reconverge &&
+           split.returns == self.returns && (split.mask & missing);
+  };
+  for (const Split &split : warp.splits)
+    if (isHere(split))
+      found |= split.mask;
+  if (missing & ~found)
+    return false;
+  for (Split &split : warp.splits) {
+    if (!isHere(split))
+      continue;
+    warp.mask |= split.mask;
+    split.state = Split::State::Free;
+    if (split.parent >= 0)
+      --warp.splits[size_t(split.parent)].children;
+  }
+  return true;
+}
+
+/// Lanes that can still come here.
+uint32_t lanesUnderway(const Warp &warp) {
+  uint32_t lanes = 0;
+  for (size_t i = 0; i < warp.splits.size(); ++i)
+    if (warp.splits[i].state == Split::State::Ready &&
+        i != size_t(warp.current))
+      lanes |= warp.splits[i].mask;
+  return lanes;
+}
+
 /// Inst::c: the source with the member mask.
-///
+Gathering gather(Warp &warp, const Inst &inst, uint32_t mask) {
+  const uint32_t *masks = warp.row<uint32_t>(inst.source(inst.c));
+  while (mask != 0) {
+    uint32_t members = masks[firstLane(mask)], group = 0;
+    forLanes(mask, [&](unsigned lane) {
+      group |= uint32_t(masks[lane] == members) << lane;
+    });
+    mask &= ~group;
+    if (uint32_t stranger = group & ~members) {
+      warp.fail(Fault::BarrierDivergence, inst, int(firstLane(stranger)),
+                "the thread is not in its own member mask " + hex(members));
+      return Gathering::Failed;
+    }
+    uint32_t missing = members & warp.live & ~group;
+    if (missing == 0)
+      continue;
+    if (!(missing & warp.mask)) {
+      if (mergeWithSiblings(warp, missing))
+        return Gathering::Waiting; // Once more, with them.
+      if (!(missing & ~lanesUnderway(warp)))
+        return Gathering::Waiting;
+    }
+    warp.fail(Fault::BarrierDivergence, inst, int(firstLane(missing)),
+              "the thread is in the member mask " + hex(members) +
+                  " but does not take part");
+    return Gathering::Failed;
+  }
+  return Gathering::Complete;
+}
+
 /// Calls `operation` for each group of lanes with the same member mask, once
 /// all its members are here.
 template <Handler operation>
 void byMembers(Warp &warp, const Inst &inst, uint32_t mask) {
+  Gathering gathering = gather(warp, inst, mask);
+  if (gathering == Gathering::Waiting) {
+    --warp.pc;
+    warp.stop = Stop::Yield;
+  }
+  if (gathering != Gathering::Complete)
+    return;
   const uint32_t *masks = warp.row<uint32_t>(inst.source(inst.c));
   while (mask != 0 && warp.stop != Stop::Error) {
     uint32_t members = masks[firstLane(mask)], group = 0;
     forLanes(mask, [&](unsigned lane) {
       group |= uint32_t(masks[lane] == members) << lane;
     });
-    if (uint32_t stranger = group & ~members)
-      return warp.fail(Fault::BarrierDivergence, inst, int(firstLane(stranger)),
-                       "the thread is not in its own member mask " +
-                           hex(members));
-    if (uint32_t missing = members & warp.live & ~group)
-      return warp.fail(Fault::BarrierDivergence, inst, int(firstLane(missing)),
-                       "the thread is in the member mask " + hex(members) +
-                           " but does not take part");
     operation(warp, inst, group);
     mask &= ~group;
   }

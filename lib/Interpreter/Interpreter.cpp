@@ -60,6 +60,8 @@ private:
   LogicalResult runBlocks(tile::KernelOp kernel, unsigned axis);
   LogicalResult runLoop(scf::ForOp loop);
   LogicalResult runReduce(loop::ReduceOp reduce);
+  LogicalResult runScan(loop::ScanOp scan);
+  void runRunning(loop::RunningOp running);
   LogicalResult runAccess(Operation *op, Value memref, ValueRange indices,
                           AffineMap map, Number &element, bool isStore);
   LogicalResult
@@ -87,8 +89,12 @@ private:
 
   DenseMap<Value, Numbers> numbers;
   DenseMap<Value, View> views;
+  /// What the running values of a scan have folded so far.
+  DenseMap<Operation *, Number> running;
   /// What a buffer or token stands for.
   DenseMap<Value, std::shared_ptr<Shared>> buffers;
+  /// Slots of rings.
+  DenseMap<std::pair<Value, int64_t>, std::shared_ptr<Shared>> slots;
   /// Allocations of the launch plan.
   std::vector<std::unique_ptr<HostArray>> allocations;
 };
@@ -278,6 +284,19 @@ LogicalResult Interpreter::runShared(Operation *op) {
             std::make_shared<Shared>(getSize(alloc.getType().getShape()));
         return success();
       })
+      .Case([&](tile::SlotOp slot) {
+        int64_t number = getIndex(slot.getSlot());
+        if (number < 0 || number >= slot.getRing().getType().getShape()[0])
+          return LogicalResult(op->emitError()
+                               << "takes slot " << number << " of "
+                               << slot.getRing().getType());
+        std::shared_ptr<Shared> &shared = slots[{slot.getRing(), number}];
+        if (!shared)
+          shared = std::make_shared<Shared>(
+              getSize(slot.getResult().getType().getShape()));
+        buffers[slot.getResult()] = shared;
+        return success();
+      })
       .Case([&](tile::CopyOp copy) {
         return copyTo(copy, Shared::State::Written);
       })
@@ -292,13 +311,19 @@ LogicalResult Interpreter::runShared(Operation *op) {
               state = Shared::State::Written;
         return success();
       })
+      .Case<tile::LaunchDependentsOp, tile::WaitDependenciesOp>(
+          [](Operation *) { return success(); }) // one kernel runs at a time
       .Case([&](tile::BarrierOp) {
-        for (auto &[value, shared] : buffers) {
-          shared->isRead = false;
-          for (Shared::State &state : shared->states)
+        auto meet = [](Shared &shared) {
+          shared.isRead = false;
+          for (Shared::State &state : shared.states)
             if (state == Shared::State::Written)
               state = Shared::State::Visible;
-        }
+        };
+        for (auto &[value, shared] : buffers)
+          meet(*shared);
+        for (auto &[value, shared] : slots)
+          meet(*shared);
         return success();
       })
       .Case([&](tile::ReadOp readOp) {
@@ -382,6 +407,30 @@ static Numbers multiply(tile::DotOp dot, const Numbers &lhs, const Numbers &rhs,
   return result;
 }
 
+/// Scans `input`, a tile of `type`, along `axis`, in ascending order from
+/// `carry`, or the identity; leaves there what all of it folds to.
+static Numbers scan(const Numbers &input, RankedTensorType type, int64_t axis,
+                    Monoid kind, Numbers &carry) {
+  ArrayRef<int64_t> shape = type.getShape();
+  ScalarFunction combine = getScalarFunction(kind, type.getElementType());
+  int64_t inner = getSize(shape.drop_front(axis + 1)), length = shape[axis],
+          outer = getSize(shape.take_front(axis));
+  if (carry.empty())
+    carry.assign(outer * inner,
+                 getNumber(getIdentity(kind, type.getElementType())));
+  Numbers result(input.size());
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      Number &running = carry[o * inner + i];
+      for (int64_t k = 0; k < length; ++k) {
+        int64_t place = (o * length + k) * inner + i;
+        Number operands[2] = {running, input[place]};
+        result[place] = running = combine(operands);
+      }
+    }
+  return result;
+}
+
 LogicalResult Interpreter::runTile(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tile::LoadOp load) {
@@ -442,6 +491,17 @@ LogicalResult Interpreter::runTile(Operation *op) {
             multiply(dot, numbers.find(dot.getLhs())->second,
                      numbers.find(dot.getRhs())->second,
                      numbers.find(dot.getAccumulator())->second);
+        return success();
+      })
+      .Case([&](tile::ScanOp op) {
+        Numbers carry;
+        if (op.getCarry())
+          carry = numbers.find(op.getCarry())->second;
+        Numbers result =
+            scan(numbers.find(op.getInput())->second, op.getInput().getType(),
+                 op.getAxis(), op.getKind(), carry);
+        numbers[op.getResult()] = std::move(result);
+        numbers[op.getTotal()] = std::move(carry);
         return success();
       })
       .Case([&](tile::BroadcastOp broadcast) {
@@ -546,10 +606,17 @@ LogicalResult Interpreter::runLoop(scf::ForOp loop) {
            << "has step " << step << ", expected a positive one";
   auto assign = [&](ValueRange from, ValueRange to) {
     std::vector<Numbers> values;
-    for (Value value : from)
-      values.push_back(numbers.find(value)->second);
-    for (auto [value, target] : llvm::zip(values, to))
-      numbers[target] = value;
+    SmallVector<std::shared_ptr<Shared>> tokens;
+    for (Value value : from) {
+      bool isToken = isa<tile::TokenType>(value.getType());
+      values.push_back(isToken ? Numbers() : numbers.find(value)->second);
+      tokens.push_back(isToken ? buffers.lookup(value) : nullptr);
+    }
+    for (auto [value, token, target] : llvm::zip(values, tokens, to))
+      if (token)
+        buffers[target] = token;
+      else
+        numbers[target] = value;
   };
   assign(loop.getInitArgs(), loop.getRegionIterArgs());
   for (int64_t i = getIndex(loop.getLowerBound()); i < upper; i += step) {
@@ -591,6 +658,24 @@ LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
   return success();
 }
 
+LogicalResult Interpreter::runScan(loop::ScanOp scan) {
+  for (auto op : scan.getBody()->getOps<loop::RunningOp>())
+    running[op] = getNumber(getIdentity(op.getKind(), op.getType()));
+  for (int64_t k = 0, extent = scan.getExtent(); k < extent; ++k) {
+    setIndex(scan.getInductionVar(), k);
+    if (failed(run(*scan.getBody())))
+      return failure();
+  }
+  return success();
+}
+
+void Interpreter::runRunning(loop::RunningOp op) {
+  Number operands[2] = {running[op],
+                        numbers.find(op.getValue())->second.front()};
+  running[op] = getScalarFunction(op.getKind(), op.getType())(operands);
+  numbers[op.getResult()] = {running[op]};
+}
+
 LogicalResult Interpreter::run(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<scf::YieldOp, loop::YieldOp, func::ReturnOp>(
@@ -601,6 +686,11 @@ LogicalResult Interpreter::run(Operation *op) {
       })
       .Case([&](scf::ForOp loop) { return runLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return runReduce(reduce); })
+      .Case([&](loop::ScanOp scan) { return runScan(scan); })
+      .Case([&](loop::RunningOp op) {
+        runRunning(op);
+        return success();
+      })
       .Case([&](loop::ForOp loop) {
         for (int64_t i = 0, extent = loop.getExtent(); i < extent; ++i) {
           setIndex(loop.getInductionVar(), i);
@@ -650,6 +740,7 @@ LogicalResult Interpreter::run(Block &block) {
 LogicalResult Interpreter::runBlocks(tile::KernelOp kernel, unsigned axis) {
   if (axis == kernel.getAxes().size()) {
     buffers.clear();
+    slots.clear();
     return run(*kernel.getBody());
   }
   for (int64_t i = 0; i < kernel.getAxis(axis).getBlocks(); ++i) {

@@ -36,37 +36,11 @@ static Real1 getReal1(Operation *op) {
       .Case([](arith::NegFOp) { return [](double x) { return -x; }; })
       .Case<arith::ExtFOp, arith::TruncFOp>(
           [](auto) { return [](double x) { return x; }; })
-      .Case([](math::AbsFOp) { return [](double x) { return std::fabs(x); }; })
-      .Case([](math::AtanOp) { return [](double x) { return std::atan(x); }; })
-      .Case([](math::CeilOp) { return [](double x) { return std::ceil(x); }; })
-      .Case([](math::CosOp) { return [](double x) { return std::cos(x); }; })
-      .Case([](math::ErfOp) { return [](double x) { return std::erf(x); }; })
-      .Case([](math::ExpOp) { return [](double x) { return std::exp(x); }; })
-      .Case([](math::Exp2Op) { return [](double x) { return std::exp2(x); }; })
-      .Case(
-          [](math::ExpM1Op) { return [](double x) { return std::expm1(x); }; })
-      .Case(
-          [](math::FloorOp) { return [](double x) { return std::floor(x); }; })
-      .Case([](math::LogOp) { return [](double x) { return std::log(x); }; })
-      .Case([](math::Log2Op) { return [](double x) { return std::log2(x); }; })
-      .Case(
-          [](math::Log10Op) { return [](double x) { return std::log10(x); }; })
-      .Case(
-          [](math::Log1pOp) { return [](double x) { return std::log1p(x); }; })
-      .Case(
-          [](math::RoundOp) { return [](double x) { return std::round(x); }; })
-      .Case([](math::RoundEvenOp) {
-        return [](double x) { return std::nearbyint(x); };
-      })
-      .Case([](math::RsqrtOp) {
-        return [](double x) { return 1.0 / std::sqrt(x); };
-      })
-      .Case([](math::SinOp) { return [](double x) { return std::sin(x); }; })
-      .Case([](math::SqrtOp) { return [](double x) { return std::sqrt(x); }; })
-      .Case([](math::TanOp) { return [](double x) { return std::tan(x); }; })
-      .Case([](math::TanhOp) { return [](double x) { return std::tanh(x); }; })
-      .Case(
-          [](math::TruncOp) { return [](double x) { return std::trunc(x); }; })
+#define DEPLO_FUNCTION_1(OP, NAME, REFERENCE)                                  \
+  .Case([](OP) { return [](double x) -> double { return REFERENCE(x); }; })
+#define DEPLO_FUNCTION_2(OP, NAME, REFERENCE)
+#define DEPLO_FUNCTION_3(OP, NAME, REFERENCE)
+#include "deplo/Support/Functions.def"
       .Default(Real1(nullptr));
 }
 
@@ -84,9 +58,6 @@ static Real2 getReal2(Operation *op) {
       .Case([](arith::DivFOp) {
         return [](double x, double y) { return x / y; };
       })
-      .Case([](arith::RemFOp) {
-        return [](double x, double y) { return std::fmod(x, y); };
-      })
       .Case([](arith::MaximumFOp) { return getMaximum; })
       .Case([](arith::MinimumFOp) { return getMinimum; })
       .Case([](arith::MaxNumFOp) {
@@ -95,15 +66,13 @@ static Real2 getReal2(Operation *op) {
       .Case([](arith::MinNumFOp) {
         return [](double x, double y) { return std::fmin(x, y); };
       })
-      .Case([](math::Atan2Op) {
-        return [](double x, double y) { return std::atan2(x, y); };
-      })
-      .Case([](math::CopySignOp) {
-        return [](double x, double y) { return std::copysign(x, y); };
-      })
-      .Case([](math::PowFOp) {
-        return [](double x, double y) { return std::pow(x, y); };
-      })
+#define DEPLO_FUNCTION_1(OP, NAME, REFERENCE)
+#define DEPLO_FUNCTION_2(OP, NAME, REFERENCE)                                  \
+  .Case([](OP) {                                                               \
+    return [](double x, double y) -> double { return REFERENCE(x, y); };       \
+  })
+#define DEPLO_FUNCTION_3(OP, NAME, REFERENCE)
+#include "deplo/Support/Functions.def"
       .Default(Real2(nullptr));
 }
 
@@ -314,11 +283,15 @@ static ScalarFunction getOther(Operation *op) {
       .Case([](arith::SelectOp) -> ScalarFunction {
         return [](const Number *x) { return x[0].integer ? x[1] : x[2]; };
       })
-      .Case([](math::FmaOp) -> ScalarFunction {
-        return [](const Number *x) {
-          return makeReal(std::fma(x[0].real, x[1].real, x[2].real));
-        };
-      })
+#define DEPLO_FUNCTION_1(OP, NAME, REFERENCE)
+#define DEPLO_FUNCTION_2(OP, NAME, REFERENCE)
+#define DEPLO_FUNCTION_3(OP, NAME, REFERENCE)                                  \
+  .Case([](OP) -> ScalarFunction {                                             \
+    return [](const Number *x) {                                               \
+      return makeReal(REFERENCE(x[0].real, x[1].real, x[2].real));             \
+    };                                                                         \
+  })
+#include "deplo/Support/Functions.def"
       .Case([](math::AbsIOp) -> ScalarFunction {
         return
             [](const Number *x) { return makeInteger(std::abs(x[0].integer)); };
@@ -408,6 +381,13 @@ ScalarFunction getScalarFunction(Monoid kind, Type type) {
   case Monoid::Min:
     return getFunction(getMinimum,
                        [](int64_t x, int64_t y) { return std::min(x, y); });
+  case Monoid::LogAddExp:
+    return getFunction(
+        [](double x, double y) {
+          double difference = x == y ? 0 : -std::fabs(x - y);
+          return getMaximum(x, y) + std::log1p(std::exp(difference));
+        },
+        [](int64_t, int64_t) { return int64_t(0); });
   }
   llvm_unreachable("unknown monoid");
 }

@@ -41,6 +41,7 @@ void buildGraphPipeline(OpPassManager &manager,
   OpPassManager &function = manager.nest<func::FuncOp>();
   function.addPass(graph::createDecomposePass());
   addCleanup(function);
+  function.addPass(graph::createSplitScanPass());
   function.addPass(graph::createGatherOperandsPass());
   addCleanup(function);
   function.addPass(graph::createFuseVerticalPass());
@@ -92,17 +93,21 @@ void buildTilePipeline(OpPassManager &manager,
   tile::PermuteRegisterTilePassOptions permute;
   permute.alignment = options.alignment;
   kernel.addPass(tile::createPermuteRegisterTilePass(permute));
+  kernel.addPass(tile::createDoubleBufferPass());
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
   tile::PadSmemPassOptions padSmem;
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
+  kernel.addPass(tile::createPipelineKOuterPass());
   kernel.addPass(tile::createHoistLoadsPass());
+  kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
+  kernel.addPass(tile::createProgrammaticLaunchPass());
 }
 
 void buildKernelPipeline(OpPassManager &manager,
@@ -164,6 +169,7 @@ std::string getStepName(StringRef passFlag) {
   static const std::pair<StringLiteral, StringLiteral> steps[] = {
       {"deplo-linalg-to-graph", "g:linalg_to_graph"},
       {"deplo-decompose", "g:decompose"},
+      {"deplo-split-scan", "g:split_scan"},
       {"deplo-gather-operands", "g:gather_operands"},
       {"deplo-fuse-vertical", "g:fuse_vertical"},
       {"deplo-fuse-horizontal", "g:fuse_horizontal"},
@@ -185,11 +191,15 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-align-rows", "t:align_rows"},
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-permute-register-tile", "t:009_permute_register_tile"},
+      {"deplo-double-buffer", "t:010_double_buffer"},
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-pad-smem", "t:014_pad_smem"},
+      {"deplo-pipeline-k-outer", "t:015_pipeline_k_outer"},
       {"deplo-hoist-loads", "t:hoist_loads"},
+      {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
       {"deplo-vectorize-access", "t:vectorize_access"},
+      {"deplo-programmatic-launch", "t:programmatic_launch"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},
       {"deplo-legalize-for-nvvm", "k:legalize_for_nvvm"},
       {"deplo-kernel-to-ptx", "k:kernel_to_ptx"},

@@ -141,10 +141,13 @@ public:
     if (!current.status().ok())
       return current.status();
     const Kernel &kernel = kernels[index];
+    const uint32_t gridX = blocks != 0 ? blocks : kernel.grid[0];
+    if (kernel.programmatic && driver.launchKernelEx)
+      return launchProgrammatically(kernel, gridX, parameters, stream);
     CUresult result = driver.launchKernel(
-        kernel.function, blocks != 0 ? blocks : kernel.grid[0], kernel.grid[1],
-        kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2],
-        kernel.sharedBytes, stream, parameters, nullptr);
+        kernel.function, gridX, kernel.grid[1], kernel.grid[2], kernel.block[0],
+        kernel.block[1], kernel.block[2], kernel.sharedBytes, stream,
+        parameters, nullptr);
     if (result == success)
       return Status::success();
     return driver.failure(result,
@@ -161,8 +164,34 @@ private:
     CUfunction function = nullptr;
     std::array<uint32_t, 3> grid, block;
     uint32_t sharedBytes = 0;
+    bool programmatic = false;
     KernelAttributes attributes;
   };
+
+  /// Lets the kernel start while those before it in the stream still run: it
+  /// waits for them itself.
+  Status launchProgrammatically(const Kernel &kernel, uint32_t gridX,
+                                void **parameters, Stream stream) const {
+    CUlaunchAttribute attribute = {};
+    attribute.id = attributeProgrammaticStreamSerialization;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    const CUlaunchConfig config = {gridX,
+                                   kernel.grid[1],
+                                   kernel.grid[2],
+                                   kernel.block[0],
+                                   kernel.block[1],
+                                   kernel.block[2],
+                                   kernel.sharedBytes,
+                                   stream,
+                                   &attribute,
+                                   1};
+    CUresult result =
+        driver.launchKernelEx(&config, kernel.function, parameters, nullptr);
+    if (result == success)
+      return Status::success();
+    return driver.failure(result,
+                          "cuLaunchKernelEx of kernel '" + kernel.name + "'");
+  }
 
   struct Images {
     std::optional<std::string_view> cubin, ptx;
@@ -287,6 +316,7 @@ Result<CudaKernels::Kernel> CudaKernels::loadKernel(const KernelInfo &info,
   kernel.grid = info.grid;
   kernel.block = info.block;
   kernel.sharedBytes = info.sharedBytes;
+  kernel.programmatic = info.programmatic;
   CUresult result =
       driver.moduleGetFunction(&kernel.function, module, info.name.c_str());
   if (result != success)

@@ -37,6 +37,12 @@ Result<Driver> Driver::open(const std::string &library) {
                            driver.failure(result, "cuInit").message() +
                            "; check nvidia-smi and CUDA_VISIBLE_DEVICES, or "
                            "use device 'host'");
+  int version = 0;
+  result = driver.driverGetVersion(&version);
+  if (result != success)
+    return driver.failure(result, "cuDriverGetVersion");
+  if (version >= firstVersionOfProgrammaticLaunch)
+    lookUp(driver.launchKernelEx, "cuLaunchKernelEx");
   return driver;
 }
 

@@ -50,6 +50,29 @@ constexpr int jitInfoLogBufferBytes = 4;
 constexpr int jitErrorLogBuffer = 5;
 constexpr int jitErrorLogBufferBytes = 6;
 
+/// CUlaunchAttribute and CUlaunchConfig.
+struct CUlaunchAttribute {
+  int id;
+  char pad[4];
+  union {
+    char bytes[64];
+    int programmaticStreamSerializationAllowed;
+  } value;
+};
+struct CUlaunchConfig {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  CUstream stream;
+  CUlaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56,
+              "the layout of cuda.h");
+
+constexpr int attributeProgrammaticStreamSerialization = 6;
+
+/// From CUDA 12.3 on, programmatic launches can be recorded into graphs.
+constexpr int firstVersionOfProgrammaticLaunch = 12030;
+
 constexpr unsigned streamNonBlocking = 1;
 constexpr CUstream streamLegacy = nullptr;
 const CUstream streamLegacyHandle = reinterpret_cast<CUstream>(1);
@@ -138,6 +161,9 @@ struct Driver {
 #define X(member, symbol, parameters) CUresult(*member) parameters = nullptr;
   DEPLO_CUDA_DRIVER_FUNCTIONS(X)
 #undef X
+  /// Null where the driver is too old for programmatic launches.
+  CUresult (*launchKernelEx)(const CUlaunchConfig *config, CUfunction function,
+                             void **parameters, void **extra) = nullptr;
 
   /// Opens `library` and initialises it. Fails with one sentence where there
   /// is no driver, no GPU, or the driver is too old.

@@ -268,6 +268,8 @@ static Json kernelToJson(const KernelInfo &kernel) {
   }
   json["block"] = kernel.block;
   json["shared_bytes"] = kernel.sharedBytes;
+  if (kernel.programmatic)
+    json["programmatic"] = true;
   json["ptx"] = blobToJson(kernel.ptx);
   json["cubin"] = blobToJson(kernel.cubin);
   return json;
@@ -357,6 +359,13 @@ public:
     return {};
   }
 
+  bool boolean(const Json &value, const std::string &where) {
+    if (const auto *truth = value.get_ptr<const Json::boolean_t *>())
+      return *truth;
+    fail(where, "true or false");
+    return false;
+  }
+
   uint64_t unsignedInteger(const Json &value, const std::string &where,
                            uint64_t limit = UINT64_MAX) {
     const auto *number = value.get_ptr<const Json::number_unsigned_t *>();
@@ -436,6 +445,9 @@ public:
                                size(element, "step", where + ".axes")});
     result.sharedBytes =
         index(member(value, "shared_bytes"), where + ".shared_bytes");
+    if (const Json &programmatic = member(value, "programmatic");
+        !programmatic.is_null())
+      result.programmatic = boolean(programmatic, where + ".programmatic");
     return result;
   }
 

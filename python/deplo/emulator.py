@@ -112,29 +112,41 @@ class TensorMap:
     Attributes:
         box: extents of what one copy moves, outermost first as in the shape.
         swizzle: 0, 32, 64 or 128 bytes.
+        steps: of the box, in elements; all 1 if left out.
+        fills_nan: what lies outside is NaN, not zero.
+        element: the number of the element type, if the tensor's own does not say it.
     """
 
     tensor: Any
     box: Sequence[int]
     swizzle: int = 0
+    steps: Sequence[int] | None = None
+    fills_nan: bool = False
+    element: int | None = None
 
     def encode(self) -> bytes:
+        element = self.element
+        if element is None:
+            element = TENSOR_ELEMENTS[str(self.tensor.dtype).rpartition(".")[2]]
         fields = _TensorMap(
-            element=TENSOR_ELEMENTS[str(self.tensor.dtype).rpartition(".")[2]],
+            element=element,
+            fills_nan=self.fills_nan,
             rank=self.tensor.dim(),
             address=self.tensor.data_ptr(),
             swizzle={0: 0, 32: 1, 64: 2, 128: 3}[self.swizzle],
         )
         width = self.tensor.element_size()
-        for i, (extent, stride, box) in enumerate(
+        steps = self.steps or (1,) * self.tensor.dim()
+        for i, (extent, stride, box, step) in enumerate(
             zip(
                 reversed(self.tensor.shape),
                 reversed(self.tensor.stride()),
                 reversed(self.box),
+                reversed(steps),
                 strict=True,
             )
         ):
-            fields.extents[i], fields.box[i], fields.element_strides[i] = extent, box, 1
+            fields.extents[i], fields.box[i], fields.element_strides[i] = extent, box, step
             if i > 0:
                 fields.strides[i - 1] = stride * width
         result = ctypes.create_string_buffer(128)

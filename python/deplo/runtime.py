@@ -151,6 +151,20 @@ class Executable:
 
         return launch
 
+    def sized_launcher(self) -> Callable[[tuple[int, ...], int, tuple[int, ...]], None]:
+        """The same with sizes, one for each of the manifest's."""
+        handle, array, count, run = self._handle, self._array, self._count, self._run_sized
+        number = len(self.manifest.get("sizes", []))
+        values = ctypes.c_int64 * number
+
+        def launch(
+            pointers: tuple[int, ...], stream: int, sizes: tuple[int, ...], owner: object = self
+        ) -> None:
+            if run(handle, array(*pointers), count, values(*sizes), number, stream):
+                raise last_error()
+
+        return launch
+
     def run(self, pointers: Sequence[int], stream: int = 0, sizes: Sequence[int] = ()) -> None:
         """Enqueues one execution on addresses of all inputs, then all outputs.
 

@@ -18,6 +18,7 @@ from torch import nn
 import deplo
 from deplo import DeploWarning
 from deplo.backend import backend
+from deplo.compilation import compile_ir
 
 pytestmark = pytest.mark.usefixtures("compiler")
 
@@ -140,17 +141,16 @@ def test_a_stack_of_modules(torch_device):
 # What is left to PyTorch.
 
 
-def logcumsumexp_twice_and_inverse(x):
-    sums = torch.logcumsumexp(torch.logcumsumexp(x, 0), 1)
-    return torch.linalg.inv(x + sums.sum()).sum()
+def erfcx_twice_and_inverse(x):
+    return torch.linalg.inv(x + torch.special.erfcx(torch.special.erfcx(x)).sum()).sum()
 
 
 def test_one_warning_lists_what_is_left_with_counts(torch_device):
     x = torch.randn(8, 8, device=torch_device)
     with pytest.warns(DeploWarning) as caught:
-        check(logcumsumexp_twice_and_inverse, x, tolerance=1e-2)
+        check(erfcx_twice_and_inverse, x, tolerance=1e-2)
     (text,) = [str(w.message) for w in caught if w.category is DeploWarning]
-    assert "aten.logcumsumexp.default (2)" in text and "aten.linalg_inv_ex.default (1)" in text
+    assert "aten.special_erfcx.default (2)" in text and "aten.linalg_inv_ex.default (1)" in text
     assert "view" not in text and "getitem" not in text
 
 
@@ -161,15 +161,15 @@ def test_nothing_left_is_no_warning(torch_device):
 
 
 def test_without_fallback_operators_are_named(torch_device):
-    run = compiled(lambda x: torch.logcumsumexp(x, 0).exp(), **STRICT)
-    named = r"can't compile one thing.*aten\.logcumsumexp\.default at "
+    run = compiled(lambda x: torch.special.erfcx(x).exp(), **STRICT)
+    named = r"can't compile one thing.*aten\.special_erfcx\.default at "
     with pytest.raises(Exception, match=named):
         run(torch.randn(8, 8, device=torch_device))
 
 
 def test_nothing_for_deplo_is_pytorch_alone(torch_device):
     with pytest.warns(DeploWarning):
-        check(lambda x: torch.logcumsumexp(x, 0), torch.randn(8, 8, device=torch_device))
+        check(lambda x: torch.special.erfcx(x), torch.randn(8, 8, device=torch_device))
 
 
 def test_what_the_compiler_refuses_is_left_to_pytorch(torch_device):
@@ -412,18 +412,129 @@ def test_sizes_that_change(dynamic, torch_device):
         assert_same(run(x, w), function(x, w))
 
 
+@pytest.mark.filterwarnings("error::deplo.DeploWarning")
 def test_sizes_beyond_the_bound_are_run_by_pytorch(torch_device):
-    run = torch.compile(
-        lambda x: x.exp() + 1, backend=backend, dynamic=True, options={"max_sizes": 2}
-    )
-    sizes = [torch.randn(n, device=torch_device) for n in (3, 4, 5, 6, 3)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeploWarning)
-        for x in sizes[:2]:
-            assert_same(run(x), x.exp() + 1)
+    def function(x):
+        return x[: x.shape[0] // 2].exp() + 1  # no product of sizes
+
+    run = torch.compile(function, backend=backend, dynamic=True, options={"max_sizes": 2})
+    sizes = [torch.randn(n, device=torch_device) for n in (4, 6, 8, 10, 4)]
+    for x in sizes[:2]:
+        assert_same(run(x), function(x))
     with pytest.warns(DeploWarning, match="for 2 combinations of sizes"):
         for x in sizes[2:]:
-            assert_same(run(x), x.exp() + 1)
+            assert_same(run(x), function(x))
+
+
+@pytest.mark.filterwarnings("error::deplo.DeploWarning")
+def test_ranges_beyond_the_bound_are_run_by_pytorch(torch_device):
+    run = torch.compile(
+        lambda x: torch.softmax(x, -1), backend=backend, dynamic=True, options={"max_sizes": 1}
+    )
+    short, long = torch.randn(2, 30, device=torch_device), torch.randn(2, 6000, device=torch_device)
+    assert_same(run(short), torch.softmax(short, -1))
+    with pytest.warns(DeploWarning, match="for 1 ranges of sizes"):
+        assert_same(run(long), torch.softmax(long, -1))
+    assert_same(run(short), torch.softmax(short, -1))
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The programs that were compiled."""
+    programs = []
+
+    def recorded(text, options):
+        programs.append(text)
+        return compile_ir(text, options)
+
+    monkeypatch.setattr(deplo.backend.graph, "compile_ir", recorded)
+    return programs
+
+
+def normalised(x, w):
+    """Sizes that are parallel, reduced and flattened."""
+    rows = x.reshape(-1, x.shape[-1])
+    return F.softmax(rows, -1).view(x.shape) * w + x.mean(), x.sum(0), F.rms_norm(x, w.shape, w)
+
+
+@pytest.mark.filterwarnings("error::deplo.DeploWarning")
+def test_one_compilation_serves_all_sizes(compilations, torch_device):
+    run = torch.compile(normalised, backend=backend, dynamic=True, options=STRICT)
+    for shape in ((3, 4, 8), (5, 4, 8), (5, 7, 9), (2, 3, 1000), (9, 9, 9)):
+        x, w = torch.randn(shape, device=torch_device), torch.randn(shape[-1], device=torch_device)
+        assert_same(run(x, w), normalised(x, w))
+        assert len(compilations) == 1
+    # Rows beyond the range that the first call suggested take another.
+    for length, count in ((6000, 2), (7000, 2), (50, 2)):
+        x, w = torch.randn(2, 2, length, device=torch_device), torch.randn(length).to(torch_device)
+        assert_same(run(x, w), normalised(x, w))
+        assert len(compilations) == count
+
+
+def test_a_second_shape_makes_sizes_dynamic(compilations, torch_device):
+    def function(x):
+        return F.silu(x) * x.sum(-1, keepdim=True)
+
+    run = torch.compile(function, backend=backend, options=STRICT)
+    for rows, count in ((3, 1), (5, 2), (8, 2), (100, 2), (5000, 2)):
+        x = torch.randn(rows, 16, device=torch_device)
+        assert_same(run(x), function(x))
+        assert len(compilations) == count
+
+
+def test_declared_ranges_are_taken(compilations, torch_device):
+    def function(x):
+        return torch.softmax(x, -1)
+
+    run = torch.compile(function, backend=backend, options=STRICT)
+    x = torch.randn(4, 10, device=torch_device)
+    torch._dynamo.mark_dynamic(x, 1, min=2, max=20000)
+    assert_same(run(x), function(x))
+    assert "array<i64: 1048583, 2, 20000>" in compilations[0]
+    for length in (3, 500, 20000):
+        x = torch.randn(4, length, device=torch_device)
+        assert_same(run(x), function(x))
+    assert len(compilations) == 1
+
+
+def test_sizes_around_what_is_left_to_pytorch(compilations, torch_device):
+    """The parts before and after a product of matrices, and a size that is a result."""
+
+    def function(x, w):
+        return torch.softmax(x.exp() @ w, -1) + 1, x.shape[0] * 2
+
+    run = torch.compile(function, backend=backend, dynamic=True)
+    with pytest.warns(DeploWarning, match="mm"):
+        x, w = torch.rand(3, 4, device=torch_device), torch.rand(4, 5, device=torch_device)
+        assert_same(run(x, w), function(x, w))
+    count = len(compilations)
+    for rows, inner, columns in ((5, 4, 5), (7, 9, 33)):
+        x = torch.rand(rows, inner, device=torch_device)
+        w = torch.rand(inner, columns, device=torch_device)
+        assert_same(run(x, w), function(x, w), 1e-4)
+    assert len(compilations) == count
+
+
+def test_layouts_of_dynamic_inputs(compilations, torch_device):
+    """Strides are products of sizes; a transposed input, an unaligned one."""
+
+    def function(x, y):
+        return x.t() + y, x.t().sum(-1)
+
+    run = torch.compile(function, backend=backend, dynamic=True, options=STRICT)
+    for m, n in ((3, 4), (8, 16), (33, 5)):
+        x, y = torch.randn(m, n, device=torch_device), torch.randn(n, m, device=torch_device)
+        assert_same(run(x, y), function(x, y))
+        z = torch.randn(m * n + 1, device=torch_device)[1:].view(n, m)
+        assert_same(run(x, z), function(x, z))
+    assert len(compilations) == 2  # of aligned and of unaligned inputs
+
+
+def test_more_sizes_than_a_program_may_have(torch_device):
+    run = torch.compile(lambda x: x.exp() + 1, backend=backend, dynamic=True, options=STRICT)
+    for shape in ((2, 3, 4, 5), (3, 4, 5, 6)):
+        x = torch.randn(shape, device=torch_device)
+        assert_same(run(x), x.exp() + 1)
 
 
 # Installation and cache.

@@ -3,6 +3,7 @@
 """Inputs that broke other compilers, as far as their operators exist."""
 
 import math
+import re
 import time
 
 import pytest
@@ -11,6 +12,7 @@ import torch.nn.functional as F
 from numeric import F32, check, randn, run, sum_units
 
 import deplo
+from deplo.compilation import Options, compile_ir
 from deplo.importer import import_program
 
 INF, NAN = math.inf, math.nan
@@ -72,6 +74,18 @@ def test_softmax_then_drop_the_last_column(device):
     x = randn(3, 10)
     (got,) = run(lambda x: F.softmax(x, -1)[:, :-1], (x,), device)
     check(got, F.softmax(x.double(), -1)[:, :-1], 30)
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 128, 1000])
+def test_softmax_of_rows_with_one_more_column(size, device):
+    """The column comes from a concatenation and leaves again."""
+    inputs = randn(3, size), randn(3, 1, seed=1)
+
+    def function(x, extra):
+        return F.softmax(torch.cat([x, extra], -1), -1)[:, :-1]
+
+    (got,) = run(function, inputs, device)
+    check(got, function(*(x.double() for x in inputs)), 60)
 
 
 @pytest.mark.parametrize("values", [(NAN, 1.0), (2.0, NAN), (1.0, NAN, 3.0, 4.0, 5.0)])
@@ -202,12 +216,21 @@ def test_statistics_of_long_rows(device):
     assert (got[2].double() - want).abs().max() < 1e-5 * want.abs().max()
 
 
-@pytest.mark.parametrize("shape,axis", [((0,), 0), ((0, 3), 0), ((3, 0), 1)])
+def test_instance_norm_of_large_images(device):
+    side = 24 if device == "emu" else 1102
+    x = randn(1, 3, side, side)
+    (got,) = run(lambda x: F.instance_norm(x), (x,), device)
+    want = F.instance_norm(x.double())
+    assert (got.double() - want).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("shape,axis", [((0,), 0), ((0, 3), 0), ((3, 0), 1), ((0, 1), 0)])
 def test_statistics_of_nothing(shape, axis, device):
     x = torch.ones(shape)
 
     def function(x):
-        return x.mean(axis), x.var(axis), x.sum(axis), x.prod(axis)
+        return (x.mean(axis), x.sum(axis), x.prod(axis),
+                *torch.var_mean(x, axis), *torch.std_mean(x, axis))  # fmt: skip
 
     for got, want in zip(run(function, (x,), device), function(x), strict=True):
         same(got, want)
@@ -264,3 +287,25 @@ def test_stale_values_of_a_first_shape_are_not_kept(device):
     for shape in ((4, 33), (2, 1000), (4, 33)):
         x = randn(*shape)
         check(run(function, (x,), device)[0], F.softmax(x.double(), -1), 60)
+
+
+def test_more_than_2_to_31_elements(compiler):
+    """3.3e9 of them: offsets into them are counted in 64 bits, and no block is out of range."""
+    x = torch.empty(4096, 64, 112, 112, dtype=torch.bfloat16, device="meta")
+    text = import_program(lambda x: x - x.mean((0, 2, 3), keepdim=True), (x,)).text
+    compilation = compile_ir(text, Options(level="kernel", target="sm_90a"))
+    kernels = compilation.ir.split("llvm.func")[1:]
+    element = re.compile(r"getelementptr .*: \(!llvm.ptr<1>, (i\d+)\)")
+    # Partial sums of x, then their sum, which is small, and x less its mean.
+    assert [set(element.findall(kernel)) for kernel in kernels] == [{"i64"}, {"i32"}, {"i64"}]
+    for kernel in compilation.report["kernels"]:
+        assert kernel["grid"][0] < 2**31 and max(kernel["grid"][1:]) < 2**16
+
+
+def test_a_channel_less_its_mean_in_chunks(device):
+    """The same program on what fits: equal to a computation chunk by chunk."""
+    x = randn(64, 4, 12, 12, dtype=torch.bfloat16)
+    (got,) = run(lambda x: x - x.mean((0, 2, 3), keepdim=True), (x,), device)
+    mean = x.double().mean((0, 2, 3), keepdim=True).bfloat16()
+    chunks = [(part.double() - mean.double()).bfloat16() for part in x.split(16)]
+    assert torch.equal(got, torch.cat(chunks))

@@ -145,7 +145,9 @@ def test_layer_norm_without_bias():
     assert "weight %weight : tensor<4xf32> rank 1" in line
 
 
-@pytest.mark.parametrize("op,monoid", [("cumsum", "add"), ("cumprod", "mul")])
+@pytest.mark.parametrize(
+    "op,monoid", [("cumsum", "add"), ("cumprod", "mul"), ("logcumsumexp", "logaddexp")]
+)
 def test_scans(op, monoid):
     (line,) = operations(lambda x: getattr(torch, op)(x, -1), X)
     assert line.split(" = ")[1] == f"graph.scan {monoid} %x axis 2 : tensor<2x3x4xf32>"

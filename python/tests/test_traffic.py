@@ -61,6 +61,18 @@ def loss_terms(x, y):
     return (d * d).mean(-1), d.abs().mean(-1), d
 
 
+def scaled_sums_so_far(x):
+    return (x * 2).cumsum(-1) + 1
+
+
+def probabilities_so_far(x):
+    return F.softmax(x, -1).cumsum(-1)
+
+
+def extremes_so_far(x):
+    return tuple(x.cummax(-1))
+
+
 ROWS, WIDE = (96, 2048), (33, 1001)
 # Name -> (function, shapes, dtype, the kernels there should be).
 PROGRAMS = {
@@ -83,6 +95,12 @@ PROGRAMS = {
     "transposed sum": (lambda x: x.t() * 2 + 1, [(96, 64)], torch.float32, 1),
     "maps of one input": (lambda x: (x.sigmoid(), x.tanh(), x * 2), [ROWS], torch.float32, 1),
     "small ones": (lambda a, b, c: (a + 1, b * 2, c.exp()), [(64,)] * 3, torch.float32, 1),
+    "sums so far": (scaled_sums_so_far, [ROWS], torch.float32, 1),
+    "sums so far in bf16, odd sizes": (scaled_sums_so_far, [WIDE], HALF, 1),
+    "sums so far of long rows": (scaled_sums_so_far, [(160, 40000)], torch.float32, 1),
+    "sums so far of columns": (lambda x: x.cumsum(0), [(64, 65536)], torch.float32, 1),
+    "probabilities so far": (probabilities_so_far, [ROWS], torch.float32, 1),
+    "extremes so far and their places": (extremes_so_far, [ROWS], torch.float32, 1),
     "rows and columns": (lambda x: (x.sum(0), x.sum(1)), [ROWS], torch.float32, 2),
 }
 

@@ -582,4 +582,85 @@ TEST(LinearLayoutReductionBits, SaysWhenBitsAreMixed) {
   EXPECT_TRUE(layout.reductionBits(1).isComplete);
 }
 
+TEST(LinearLayoutScanBits, BlockedRows) {
+  // Along a row: 4 neighbours in a thread, 32 lanes, 2 warps, then again.
+  LinearLayout layout =
+      valueOf(LinearLayout::blocked({4, 512}, {1, 4}, {1, 32}, {2, 2}, {1, 0}));
+  ScanBits rows = layout.scanBits(1);
+  EXPECT_TRUE(rows.isComplete);
+  EXPECT_EQ(rows.runMasks, (llvm::SmallVector<int32_t>{1, 2}));
+  EXPECT_EQ(rows.laneMasks, (llvm::SmallVector<int32_t>{1, 2, 4, 8, 16}));
+  EXPECT_EQ(rows.warpMasks, (llvm::SmallVector<int32_t>{1}));
+  EXPECT_EQ(rows.registerMasks, (llvm::SmallVector<int32_t>{4}));
+  // Down a column: a warp bit, then a register bit.
+  ScanBits columns = layout.scanBits(0);
+  EXPECT_TRUE(columns.isComplete);
+  EXPECT_TRUE(columns.runMasks.empty());
+  EXPECT_EQ(columns.warpMasks, (llvm::SmallVector<int32_t>{2}));
+  EXPECT_EQ(columns.registerMasks, (llvm::SmallVector<int32_t>{8}));
+}
+
+TEST(LinearLayoutScanBits, OtherOrders) {
+  auto isComplete = [](LayoutBases bases) {
+    return valueOf(LinearLayout::create(bases, {4})).scanBits(0).isComplete;
+  };
+  EXPECT_TRUE(isComplete({{{{1}}, {{2}}, {}, {}}}));
+  EXPECT_TRUE(isComplete({{{{2}}, {{1}}, {}, {}}})); // registers far apart
+  EXPECT_TRUE(isComplete({{{}, {{1}}, {{2}}, {}}}));
+  EXPECT_TRUE(isComplete({{{{1}, {2}}, {{0}}, {}, {}}}));  // replicas
+  EXPECT_FALSE(isComplete({{{}, {{2}}, {{1}}, {}}}));      // warps before lanes
+  EXPECT_FALSE(isComplete({{{{1}}, {{3}}, {}, {}}}));      // a swizzle
+  EXPECT_FALSE(isComplete({{{{1}, {2}}, {{1}}, {}, {}}})); // held twice
+  EXPECT_FALSE(isComplete({{{{1}}, {}, {}, {}}}));         // not all held
+}
+
+/// Runs the scan: over each mask in turn, what the lower half of a group folds
+/// to comes before each element of the upper half.
+TEST(LinearLayoutScanBits, MatchesBruteForce) {
+  int numComplete = 0, numIncomplete = 0;
+  forEachSmallLayout([&](const LinearLayout &layout) {
+    for (unsigned dim : seq(layout.getRank())) {
+      ScanBits bits = layout.scanBits(dim);
+      if (!bits.isComplete) {
+        ++numIncomplete;
+        continue;
+      }
+      ++numComplete;
+      std::map<uint64_t, std::multiset<uint64_t>> prefixes;
+      forEachIndex(layout, [&](HardwareIndex index) {
+        prefixes[layout.pack(index)] = {
+            layout.packCoordinates(layout.apply(index))};
+      });
+      auto totals = prefixes;
+      auto exchange = [&](InputDim input, llvm::ArrayRef<int32_t> masks) {
+        for (int32_t mask : masks) {
+          auto before = totals;
+          uint64_t flip = uint64_t(mask) << layout.getInputShift(input);
+          for (auto &[index, total] : totals) {
+            const std::multiset<uint64_t> &other = before[index ^ flip];
+            total.insert(other.begin(), other.end());
+            if (index & flip)
+              prefixes[index].insert(other.begin(), other.end());
+          }
+        }
+      };
+      exchange(InputDim::Register, bits.runMasks);
+      exchange(InputDim::Lane, bits.laneMasks);
+      exchange(InputDim::Warp, bits.warpMasks);
+      exchange(InputDim::Register, bits.registerMasks);
+      forEachIndex(layout, [&](HardwareIndex index) {
+        std::multiset<uint64_t> expected;
+        Coordinates element = layout.apply(index);
+        for (int32_t last = element[dim], i = 0; i <= last; ++i) {
+          element[dim] = i;
+          expected.insert(layout.packCoordinates(element));
+        }
+        EXPECT_EQ(prefixes[layout.pack(index)], expected);
+      });
+    }
+  });
+  EXPECT_GT(numComplete, 0);
+  EXPECT_GT(numIncomplete, 0);
+}
+
 } // namespace

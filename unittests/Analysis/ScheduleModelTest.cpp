@@ -100,6 +100,14 @@ TEST(ScheduleModel, HalfPrecisionMovesEightElements) {
   EXPECT_EQ(choose(pointwise(1 << 24, 2, 2)).vector, 8);
 }
 
+TEST(ScheduleModel, ComputationsThatFillTheRegistersTakeNarrowerAccesses) {
+  ScheduleFacts facts = pointwise(1 << 20, 2, 1);
+  facts.peakTiles = 40;
+  EXPECT_EQ(choose(facts).vector, 4);
+  facts.peakTiles = 200;
+  EXPECT_EQ(choose(facts).vector, 1);
+}
+
 TEST(ScheduleModel, UnalignedRowsCoalesceSingleElements) {
   EXPECT_EQ(choose(rmsNorm(512, 4097, 4)).vector, 1);
   EXPECT_EQ(choose(rmsNorm(512, 4098, 4)).vector, 2);

@@ -250,6 +250,58 @@ TEST(Async, ClustersShareMemory) {
   EXPECT_FALSE(ran.outcome.ok());
 }
 
+TEST(Async, BlocksOfAClusterMustNotLeaveTheirReaders) {
+  std::string body = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  add.s64 %rd7, %rd5, %rd4;
+  st.shared.u32 [%rd7], %r0;
+  mov.u32 %r1, %cluster_ctarank;
+  xor.b32 %r2, %r1, 1;
+  mapa.shared::cluster.u64 %rd6, %rd7, %r2;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ld.shared::cluster.u32 %r3, [%rd6];
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned; // The last.
+  mul.wide.u32 %rd9, %r1, 128;
+  add.s64 %rd3, %rd3, %rd9;
+  st.global.u32 [%rd3], %r3;
+)";
+  Setting setting = numbers(32);
+  setting.grid = {2, 1, 1};
+  const char *pair = ".reqnctapercluster 2, 1, 1";
+  EXPECT_EQ(runBody(body, setting, shared, pair).findings(), "");
+  std::string last = "  barrier.cluster.arrive.aligned;\n"
+                     "  barrier.cluster.wait.aligned; // The last.\n";
+  std::string slow = R"(
+  mov.u32 %r4, 0;
+DELAY:
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p2, %r4, 5000;
+  @%p2 bra DELAY;
+)";
+  EXPECT_EQ(
+      runBody(without(body, last, slow + last), setting, shared, pair).findings(),
+      "");
+  Ran bad = runBody(without(body, last, slow), setting, shared, pair);
+  EXPECT_NE(bad.findings().find("the block ends"), std::string::npos)
+      << bad.findings();
+  // The other one has gone already.
+  std::string late = without(body, "  ld.shared::cluster", R"(
+  mov.u32 %r4, 0;
+DELAY:
+  setp.eq.u32 %p1, %r1, 1;
+  @%p1 bra READ;
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p2, %r4, 5000;
+  @%p2 bra DELAY;
+READ:
+  ld.shared::cluster)");
+  EXPECT_EQ(runBody(late, setting, shared, pair).findings(), "");
+  bad = runBody(without(late, last), setting, shared, pair);
+  EXPECT_TRUE(bad.has(Fault::OutOfBounds)) << bad.findings();
+}
+
 TEST(Async, WgmmaRegistersAreInFlight) {
   std::string body = R"(
   mov.u64 %rd5, buffer;

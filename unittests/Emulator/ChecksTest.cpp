@@ -52,6 +52,35 @@ TEST(Checks, MissingBarrierIsARace) {
   EXPECT_TRUE(bad.has(Fault::Race)) << bad.findings();
 }
 
+/// Waits for the grids that it depends on, then touches global memory.
+static const std::string dependent = std::string(perThread) + R"(
+  griddepcontrol.launch_dependents;
+  griddepcontrol.wait;
+  ld.global.u32 %r1, [%rd2];
+  st.global.u32 [%rd3], %r1;
+)";
+
+TEST(Checks, GlobalMemoryBeforeTheWaitForOtherGridsIsARace) {
+  Ran good = runBody(dependent, threads(64));
+  EXPECT_EQ(good.findings(), "");
+  Ran early = runBody(without(dependent, "griddepcontrol.launch_dependents;",
+                              "ld.global.u32 %r1, [%rd2];"),
+                      threads(64));
+  EXPECT_TRUE(early.has(Fault::Race)) << early.findings();
+  EXPECT_NE(early.findings().find("before griddepcontrol.wait"),
+            std::string::npos);
+}
+
+TEST(Checks, ThreadsThatEndWithoutTheWaitForOtherGridsAreReported) {
+  Ran ran = runBody(without(dependent, "griddepcontrol.wait;",
+                            "setp.lt.u32 %p1, %r0, 64;\n  @%p1 bra waits;\n  ret;\nwaits:\n"
+                            "  griddepcontrol.wait;"),
+                    threads(96));
+  EXPECT_TRUE(ran.has(Fault::Race)) << ran.findings();
+  EXPECT_NE(ran.findings().find("ends without griddepcontrol.wait"),
+            std::string::npos);
+}
+
 TEST(Checks, RaceNamesLineBlockThreadAddressAndTheOtherAccess) {
   Ran ran = runBody(R"(
   mov.u64 %rd5, buffer;
@@ -314,4 +343,35 @@ TEST(Checks, MemberMasks) {
   setp.lt.u32 %p1, %r0, 16;
   @%p1 redux.sync.add.u32 %r1, %r0, 0xffffffff;)")
                   .has(Fault::BarrierDivergence));
+}
+
+/// Lanes whose paths have not met yet wait for each other at a shuffle.
+TEST(Checks, ShufflesWaitForDividedMembers) {
+  // A divided warp comes to the loop's shuffle in two parts; the paths meet
+  // behind the loop only.
+  std::string body = std::string(perThread) + R"(
+  mov.u32 %r1, 0;
+  setp.lt.u32 %p1, %r0, 16;
+  @%p1 bra LATE;
+LOOP:
+  shfl.sync.bfly.b32 %r2, %r0, 16, 31, 0xffffffff;
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p2, %r1, 3;
+  @%p2 bra LOOP;
+  bra OUT;
+LATE:
+  mov.u32 %r2, 0;
+  setp.gt.u32 %p3, %r0, 99;
+  @%p3 bra OUT;
+  bra LOOP;
+OUT:
+  st.global.u32 [%rd3], %r2;
+)";
+  Ran good = runBody(body);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[3], 19u);
+  EXPECT_EQ(good.out[20], 4u);
+  // The late half never comes.
+  Ran bad = runBody(without(body, "99;", "9;"));
+  EXPECT_TRUE(bad.has(Fault::BarrierDivergence)) << bad.findings();
 }

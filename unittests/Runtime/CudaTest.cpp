@@ -148,6 +148,24 @@ TEST_F(CudaTest, OneLaunchCostsTwoCallsInACurrentContext) {
   fake<int(void **)>("cuCtxPopCurrent_v2")(&context);
 }
 
+TEST_F(CudaTest, ProgrammaticKernelsAreLaunchedSo) {
+  Package package = makeChain("cuda", {"increment", "twice"});
+  package.manifest.kernels[1].programmatic = true;
+  auto executable = load(package);
+  ASSERT_TRUE(executable);
+  setX(4);
+  int plain = calls("cuLaunchKernel"), programmatic = calls("cuLaunchKernelEx");
+  Status status = run(*executable, stream);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(getY(), 10);
+  EXPECT_EQ(calls("cuLaunchKernel"), plain + 1);
+  EXPECT_EQ(calls("cuLaunchKernelEx"), programmatic + 1);
+  failNext("cuLaunchKernelEx", illegalAddress);
+  expectSentence(run(*executable, stream).message(),
+                 "cuLaunchKernelEx of kernel 'twice' failed: an illegal memory "
+                 "access was encountered");
+}
+
 TEST_F(CudaTest, InfoHasKernelAttributes) {
   auto executable = load(makeChain("cuda", {"increment"}));
   EXPECT_NE(executable->info().find(

@@ -152,6 +152,22 @@ int runKernel(const std::string &name, std::vector<float *> args,
   return success;
 }
 
+int launch(void *handle, const unsigned *grid, const unsigned *block,
+           unsigned shared, void *stream, void **parameters, void **extra) {
+  auto *function = static_cast<Function *>(handle);
+  if (int(shared) > function->dynamicSharedLimit || extra)
+    return invalidValue;
+  mostShared = std::max(mostShared, shared);
+  std::vector<float *> args;
+  for (int i = 0; i < (function->name == "add" ? 3 : 2); ++i)
+    args.push_back(*static_cast<float **>(parameters[i]));
+  unsigned threads = 1;
+  for (int i = 0; i < 3; ++i)
+    threads *= grid[i] * block[i];
+  return enqueue(stream,
+                 [=] { return runKernel(function->name, args, threads); });
+}
+
 #define LOCK std::lock_guard<std::recursive_mutex> lock(mutex)
 #define ENTER(kind)                                                            \
   LOCK;                                                                        \
@@ -348,16 +364,31 @@ int cuLaunchKernel(void *handle, unsigned gridX, unsigned gridY, unsigned gridZ,
                    unsigned shared, void *stream, void **parameters,
                    void **extra) {
   ENTER(enterContext);
-  auto *function = static_cast<Function *>(handle);
-  if (int(shared) > function->dynamicSharedLimit || extra)
-    return invalidValue;
-  mostShared = std::max(mostShared, shared);
-  std::vector<float *> args;
-  for (int i = 0; i < (function->name == "add" ? 3 : 2); ++i)
-    args.push_back(*static_cast<float **>(parameters[i]));
-  unsigned threads = gridX * gridY * gridZ * blockX * blockY * blockZ;
-  return enqueue(stream,
-                 [=] { return runKernel(function->name, args, threads); });
+  const unsigned grid[] = {gridX, gridY, gridZ};
+  const unsigned block[] = {blockX, blockY, blockZ};
+  return launch(handle, grid, block, shared, stream, parameters, extra);
+}
+
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  void *stream;
+  struct {
+    int id, pad, value;
+    char rest[60];
+  } *attributes;
+  unsigned attributeCount;
+};
+
+int cuLaunchKernelEx(const LaunchConfig *config, void *function,
+                     void **parameters, void **extra) {
+  ENTER(enterContext);
+  constexpr int programmaticStreamSerialization = 6;
+  for (unsigned i = 0; i < config->attributeCount; ++i)
+    if (config->attributes[i].id != programmaticStreamSerialization ||
+        config->attributes[i].value != 1)
+      return invalidValue;
+  return launch(function, config->grid, config->block, config->shared,
+                config->stream, parameters, extra);
 }
 
 int cuMemAlloc_v2(uintptr_t *memory, size_t bytes) {

@@ -40,6 +40,7 @@ Package makePackage() {
     kernel.grid = {4, 1, 1};
     kernel.block = {256, 1, 1};
     kernel.sharedBytes = 1024;
+    kernel.programmatic = kernel.name == "second";
     kernel.ptx = 0;
     kernel.cubin = 1;
     manifest.kernels.push_back(kernel);
@@ -135,6 +136,8 @@ TEST(PackageTest, RoundTripKeepsEveryField) {
   EXPECT_EQ(manifest.kernels[1].grid, (std::array<uint32_t, 3>{4, 1, 1}));
   EXPECT_EQ(manifest.kernels[1].block, (std::array<uint32_t, 3>{256, 1, 1}));
   EXPECT_EQ(manifest.kernels[1].sharedBytes, 1024u);
+  EXPECT_FALSE(manifest.kernels[0].programmatic);
+  EXPECT_TRUE(manifest.kernels[1].programmatic);
   EXPECT_EQ(manifest.kernels[1].ptx, 0u);
   EXPECT_EQ(manifest.kernels[1].cubin, 1u);
   EXPECT_FALSE(manifest.kernels[1].object);
@@ -291,6 +294,7 @@ TEST(PackageTest, SchemaErrorsNameTheField) {
       {"\"block\":[256,1,1]", "\"block\":[256,8,1]", "2048 threads"},
       {"\"block\":[256,1,1]", "\"block\":[1,1,65]", "kernels[0].block[2]"},
       {"\"shared_bytes\":1024", "\"shared_bytes\":\"1\"", "shared_bytes"},
+      {"\"programmatic\":true", "\"programmatic\":1", "true or false"},
       {"\"ptx\":{\"blob\":0}", "\"ptx\":{\"blob\":2}", "blob that does not"},
       {"\"ptx\":{\"blob\":0}", "\"ptx\":{}", "kernels[0].ptx.blob"},
       {"\"ptx\":{\"blob\":0},\"cubin\":{\"blob\":1}", "\"ptx\":null",

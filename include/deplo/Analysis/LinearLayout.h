@@ -76,6 +76,21 @@ struct ReductionBits {
   llvm::SmallVectorImpl<int32_t> &operator[](InputDim dim);
 };
 
+/// How the holders of a slice along one dimension combine to scan it: the masks
+/// of the bits that count its elements, from neighbours to halves of the slice.
+struct ScanBits {
+  /// Registers of a thread that hold neighbours.
+  llvm::SmallVector<int32_t, 4> runMasks;
+  llvm::SmallVector<int32_t, 4> laneMasks;
+  llvm::SmallVector<int32_t, 4> warpMasks;
+  /// Registers of a thread that hold elements of different runs.
+  llvm::SmallVector<int32_t, 4> registerMasks;
+  /// False unless each bit of the coordinate along `dim` is one bit of a
+  /// register, lane or warp number that moves nothing else, in the order above.
+  /// The layout must be converted first.
+  bool isComplete = false;
+};
+
 class InverseLayout;
 
 class LinearLayout {
@@ -259,6 +274,9 @@ public:
   /// out, so that sums count no element twice. Afterwards all threads of a
   /// slice hold its result, in the layout `dropDim(dim)`.
   ReductionBits reductionBits(unsigned dim) const;
+
+  /// The bits to combine over to scan the tile along `dim`.
+  ScanBits scanBits(unsigned dim) const;
 
 private:
   static llvm::Expected<LinearLayout>

@@ -44,8 +44,14 @@ struct ScheduleFacts {
   /// The most tiles over an inner dimension (or, without one, over the axes)
   /// that are alive at once.
   int64_t liveTiles = 1;
+  /// The same with the intermediate results of functions, if all elements of a
+  /// thread are computed side by side: what must fit in its registers.
+  int64_t peakTiles = 1;
   /// Reductions that wait for one another.
   int64_t dependentReductions = 0;
+  /// Scans along an inner dimension: in each chunk threads wait for one
+  /// another.
+  int64_t scans = 0;
   /// Loops over inner dimensions that wait for one another.
   int64_t passes = 1;
   /// Instructions for each element.

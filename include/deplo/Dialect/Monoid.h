@@ -13,12 +13,24 @@
 
 namespace deplo {
 
+/// The keywords of all monoids, for diagnostics: "add, mul, max, ...".
+std::string getMonoidNames();
+
+/// Whether `kind` combines elements of `type` (an integer or float type).
+bool isDefinedFor(Monoid kind, mlir::Type type);
+
+/// Emits an error on `op` and fails unless `kind` is defined for the elements
+/// of `type`, a scalar or shaped type.
+mlir::LogicalResult verifyMonoid(mlir::Operation *op, Monoid kind,
+                                 mlir::Type type);
+
 /// The identity of `kind` for elements of `type` (an integer or float type):
 /// 0, 1, the lowest or the highest value.
 mlir::TypedAttr getIdentity(Monoid kind, mlir::Type type);
 
 /// `lhs` combined with `rhs`: arith.addf, mulf, maximumf or minimumf, or the
-/// signed integer counterparts. Operands may be scalars, vectors or tensors.
+/// signed integer counterparts, or several operations of arith and math.
+/// Operands may be scalars, vectors or tensors.
 mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc, Monoid kind,
                     mlir::Value lhs, mlir::Value rhs);
 

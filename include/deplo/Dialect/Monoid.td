@@ -9,12 +9,13 @@
 include "mlir/IR/EnumAttr.td"
 
 // `max` and `min` propagate NaN, as IEEE 754-2019 maximum and minimum do (and
-// as PyTorch does).
+// as PyTorch does). `logaddexp` is ln(e^x + e^y), of floats only.
 def Deplo_Monoid : I32EnumAttr<"Monoid", "associative, commutative operator with an identity", [
     I32EnumAttrCase<"Add", 0, "add">,
     I32EnumAttrCase<"Mul", 1, "mul">,
     I32EnumAttrCase<"Max", 2, "max">,
     I32EnumAttrCase<"Min", 3, "min">,
+    I32EnumAttrCase<"LogAddExp", 4, "logaddexp">,
   ]> {
   let cppNamespace = "::deplo";
 }

@@ -78,6 +78,9 @@ struct KernelInfo {
   /// Dynamic shared memory given at launch; static shared memory is known to
   /// the kernel itself and not counted here.
   uint32_t sharedBytes = 0;
+  /// Whether the kernel waits itself for those that it depends on
+  /// (griddepcontrol.wait), so that it may be launched before they are complete.
+  bool programmatic = false;
   /// Indices into Package::blobs. "cuda" needs PTX, a cubin or both; "host"
   /// needs a relocatable object. Kernels of one module name the same blob.
   std::optional<uint32_t> ptx, cubin, object;

@@ -7,8 +7,8 @@
 //
 // becomes a bit cast, shifts, a polynomial of fused multiply-adds and
 // selections for what is no positive number: the same on every target, so that
-// what is tested on the host is what the GPU computes. This is the one list of
-// functions that a kernel may call.
+// what is tested on the host is what the GPU computes. deplo/Support/Functions.def
+// is the list of functions.
 //
 // Legality. The functions are within the documented error of the real ones:
 // docs/rationale/math.md. NaN, infinities and the signs of zeros come out as
@@ -34,39 +34,13 @@ namespace deplo {
 /// The value of `op` in arithmetic; null if it is none of the functions.
 static Value expandFunction(Operation *op, MathBuilder &m, ValueRange x) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::AbsFOp) { return m.abs(x[0]); })
-      .Case([&](math::AcosOp) { return m.acos(x[0]); })
-      .Case([&](math::AcoshOp) { return m.acosh(x[0]); })
-      .Case([&](math::AsinOp) { return m.asin(x[0]); })
-      .Case([&](math::AsinhOp) { return m.asinh(x[0]); })
-      .Case([&](math::Atan2Op) { return m.atan2(x[0], x[1]); })
-      .Case([&](math::AtanOp) { return m.atan(x[0]); })
-      .Case([&](math::AtanhOp) { return m.atanh(x[0]); })
-      .Case([&](math::CeilOp) { return m.neg(m.floor(m.neg(x[0]))); })
-      .Case([&](math::CopySignOp) { return m.copySign(x[0], x[1]); })
-      .Case([&](math::CosOp) { return m.cos(x[0]); })
-      .Case([&](math::CoshOp) { return m.cosh(x[0]); })
-      .Case([&](math::ErfOp) { return m.erf(x[0]); })
-      .Case([&](math::ErfcOp) { return m.erfc(x[0]); })
-      .Case([&](math::Exp2Op) { return m.exp2(x[0]); })
-      .Case([&](math::ExpM1Op) { return m.expM1(x[0]); })
-      .Case([&](math::ExpOp) { return m.exp(x[0]); })
-      .Case([&](math::FloorOp) { return m.floor(x[0]); })
-      .Case([&](math::FmaOp) { return m.fma(x[0], x[1], x[2]); })
-      .Case([&](math::Log10Op) { return m.log10(x[0]); })
-      .Case([&](math::Log1pOp) { return m.log1P(x[0]); })
-      .Case([&](math::Log2Op) { return m.log2(x[0]); })
-      .Case([&](math::LogOp) { return m.log(x[0]); })
-      .Case([&](math::PowFOp) { return m.pow(x[0], x[1]); })
-      .Case([&](math::RoundEvenOp) { return m.roundEven(x[0]); })
-      .Case([&](math::RsqrtOp) { return m.rsqrt(x[0]); })
-      .Case([&](math::SinOp) { return m.sin(x[0]); })
-      .Case([&](math::SinhOp) { return m.sinh(x[0]); })
-      .Case([&](math::SqrtOp) { return m.sqrt(x[0]); })
-      .Case([&](math::TanOp) { return m.tan(x[0]); })
-      .Case([&](math::TanhOp) { return m.tanh(x[0]); })
-      .Case([&](math::TruncOp) { return m.trunc(x[0]); })
-      .Case([&](arith::RemFOp) { return m.remainder(x[0], x[1]); })
+#define DEPLO_FUNCTION_1(OP, NAME, REFERENCE)                                  \
+  .Case([&](OP) { return m.NAME(x[0]); })
+#define DEPLO_FUNCTION_2(OP, NAME, REFERENCE)                                  \
+  .Case([&](OP) { return m.NAME(x[0], x[1]); })
+#define DEPLO_FUNCTION_3(OP, NAME, REFERENCE)                                  \
+  .Case([&](OP) { return m.NAME(x[0], x[1], x[2]); })
+#include "deplo/Support/Functions.def"
       .Default([](Operation *) { return Value(); });
 }
 

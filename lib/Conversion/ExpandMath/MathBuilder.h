@@ -41,6 +41,7 @@ public:
   Value neg(Value x);
   Value abs(Value x);
   Value sqrt(Value x);
+  Value ceil(Value x) { return neg(floor(neg(x))); }
   Value floor(Value x);
   Value trunc(Value x);
   Value roundEven(Value x);

@@ -26,13 +26,13 @@ struct ScalarEmitter {
   Location loc;
   Type type;
   ArrayRef<Value> operands; // index values
+  const SymbolicSizes &sizes;
 
   Value getDim(unsigned dim) {
     return arith::IndexCastOp::create(builder, loc, type, operands[dim]);
   }
   Value getConstant(int64_t value) {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getIntegerAttr(type, value));
+    return loop::createNumber(builder, loc, type, value, sizes);
   }
   template <typename OpT> Value create(Value lhs, Value rhs) {
     return builder.createOrFold<OpT>(loc, lhs, rhs);
@@ -52,14 +52,14 @@ static bool dependsOnDimsBelow(AffineExpr expr, unsigned limit) {
 
 /// True where none of `values` is negative; null if that is so everywhere.
 static Value emitGuard(ArrayRef<AffineExpr> values, ArrayRef<int64_t> extents,
-                       ArrayRef<Value> operands, OpBuilder &builder,
-                       Location loc) {
+                       ArrayRef<Value> operands, const SymbolicSizes &sizes,
+                       OpBuilder &builder, Location loc) {
   Value guard;
   for (AffineExpr value : values) {
     bool isNarrow = dependsOnDimsBelow(value, extents.size()) &&
                     fitsIn32Bits(value, extents);
     Type type = isNarrow ? builder.getI32Type() : builder.getI64Type();
-    ScalarEmitter emitter{builder, loc, type, operands};
+    ScalarEmitter emitter{builder, loc, type, operands, sizes};
     Value number = emitAffine(value, extents, emitter);
     Value holds = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
                                         number, emitter.getConstant(0));
@@ -117,7 +117,7 @@ Value KernelEmitter::emitGather(const KernelLoops::Item &item, Scope &scope) {
         guard.push_back(size - 1 - coordinate);
       }
     Value condition =
-        emitGuard(guard, extents, operands, scope.builder, gatherLoc);
+        emitGuard(guard, extents, operands, sizes, scope.builder, gatherLoc);
     value = emitSource(item, k, map, operands, condition, value, scope);
   }
   return value;

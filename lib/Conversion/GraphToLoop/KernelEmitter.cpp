@@ -3,7 +3,8 @@
 //
 // A kernel is a nest of parallel loops. In its body come the values that are
 // the same for all inner loops, reductions among them, then inner loops for
-// each result that has more elements. Maps are computed where they are used: in
+// each result that has more elements, as a loop.scan where it needs running
+// values. Maps are computed where they are used: in
 // the body of a reduction from loads, once more in the inner loops.
 
 #include "KernelEmitter.h"
@@ -36,6 +37,18 @@ void KernelEmitter::emitParallelValues(Scope &scope) {
       emitItem(index, scope);
 }
 
+/// The variable and the body of a loop inside of the parallel ones.
+std::pair<Value, Block *> KernelEmitter::emitSweep(unsigned loop, bool isScan,
+                                                   Scope &scope) {
+  int64_t extent = loops.getExtent(loop);
+  if (isScan) {
+    auto scan = loop::ScanOp::create(scope.builder, loc, extent);
+    return {scan.getInductionVar(), scan.getBody()};
+  }
+  auto sweep = loop::ForOp::create(scope.builder, loc, extent);
+  return {sweep.getInductionVar(), sweep.getBody()};
+}
+
 void KernelEmitter::emitOutputs(Scope &scope) {
   // Results with the same inner loops share them.
   SmallVector<SmallVector<const KernelLoops::Output *>> nests;
@@ -54,19 +67,21 @@ void KernelEmitter::emitOutputs(Scope &scope) {
   }
   for (ArrayRef<const KernelLoops::Output *> outputs : nests) {
     const KernelLoops::Loops &swept = outputs.front()->swept;
-    Scope inner(&scope, scope.builder);
-    for (unsigned loop : swept) {
-      auto forOp =
-          loop::ForOp::create(inner.builder, loc, loops.getExtent(loop));
-      inner.inductionVars[loop] = forOp.getInductionVar();
-      // Loads that do not depend on the inner loops go before them.
-      if (loop == swept.front())
-        scope.builder.setInsertionPoint(forOp);
-      inner.builder.setInsertionPointToEnd(forOp.getBody());
-    }
     SmallVector<unsigned> wanted;
     for (const KernelLoops::Output *output : outputs)
       wanted.push_back(output->item);
+    bool isScan = llvm::any_of(getMissing(wanted, scope), [&](unsigned item) {
+      return loops.items[item].primitive.isScan();
+    });
+    Scope inner(&scope, scope.builder);
+    for (unsigned loop : swept) {
+      auto [variable, body] = emitSweep(loop, isScan, inner);
+      inner.inductionVars[loop] = variable;
+      // Loads that do not depend on the inner loops go before them.
+      if (loop == swept.front())
+        scope.builder.setInsertionPoint(body->getParentOp());
+      inner.builder.setInsertionPointToEnd(body);
+    }
     emitReads(wanted, inner);
     for (const KernelLoops::Output *output : outputs)
       emitStore(*output, inner);
@@ -85,7 +100,8 @@ Value KernelEmitter::lookup(unsigned item, const Scope &scope) const {
   return {};
 }
 
-void KernelEmitter::emitReads(ArrayRef<unsigned> wanted, Scope &scope) {
+SmallVector<unsigned> KernelEmitter::getMissing(ArrayRef<unsigned> wanted,
+                                                const Scope &scope) const {
   SmallVector<unsigned> pending(wanted), missing;
   llvm::SmallDenseSet<unsigned> visited;
   while (!pending.empty()) {
@@ -98,7 +114,11 @@ void KernelEmitter::emitReads(ArrayRef<unsigned> wanted, Scope &scope) {
         pending.push_back(*source);
   }
   llvm::sort(missing);
-  for (unsigned index : missing)
+  return missing;
+}
+
+void KernelEmitter::emitReads(ArrayRef<unsigned> wanted, Scope &scope) {
+  for (unsigned index : getMissing(wanted, scope))
     emitItem(index, scope);
 }
 
@@ -107,6 +127,8 @@ void KernelEmitter::emitItem(unsigned index, Scope &scope) {
   Value value;
   if (item.primitive.isReduction()) {
     value = emitReduce(item, scope);
+  } else if (item.primitive.isScan()) {
+    value = emitRunning(item, scope);
   } else if (isa_and_nonnull<GatherOp>(item.primitive.op)) {
     value = emitGather(item, scope);
   } else {
@@ -145,6 +167,10 @@ Value KernelEmitter::emitMap(const KernelLoops::Item &item, ValueRange operands,
       mapping.map(
           index.getResult(),
           emitCoordinate(item.coordinates[index.getAxis()], index, scope));
+    else if (auto size = dyn_cast<SizeOp>(op))
+      mapping.map(size.getResult(),
+                  loop::SizeOp::create(scope.builder, size.getLoc(),
+                                       size.getType(), size.getNumber()));
     else
       scope.builder.clone(op, mapping);
   }
@@ -160,9 +186,8 @@ Value KernelEmitter::emitCoordinate(const LinearCoordinate &coordinate,
     Value term = arith::IndexCastOp::create(scope.builder, op.getLoc(), type,
                                             getInductionVar(loop, scope));
     if (factor != 1)
-      term = arith::MulIOp::create(
-          scope.builder, op.getLoc(), term,
-          getConstant(scope.builder.getIntegerAttr(type, factor)));
+      term = arith::MulIOp::create(scope.builder, op.getLoc(), term,
+                                   getNumber(type, factor, scope.builder));
     sum = sum ? arith::AddIOp::create(scope.builder, op.getLoc(), sum, term)
               : term;
   }
@@ -172,6 +197,14 @@ Value KernelEmitter::emitCoordinate(const LinearCoordinate &coordinate,
       getConstant(scope.builder.getIntegerAttr(type, coordinate.constant));
   return sum ? arith::AddIOp::create(scope.builder, op.getLoc(), sum, constant)
              : constant;
+}
+
+/// An integer that is computed with, which may be a size that is known when the
+/// program runs.
+Value KernelEmitter::getNumber(Type type, int64_t number, OpBuilder &at) {
+  return sizes.isSymbolic(number)
+             ? loop::createNumber(at, loc, type, number, sizes)
+             : getConstant(at.getIntegerAttr(type, number));
 }
 
 /// Constants stand at the top of the kernel, once each.
@@ -223,6 +256,16 @@ Value KernelEmitter::emitReduce(const KernelLoops::Item &item, Scope &scope) {
   Value value = emitReduceLoops(item, /*depth=*/0, scope);
   Type type = getElementTypeOrSelf(item.primitive.op->getResult(0).getType());
   return narrow(scope.builder, item.primitive.op->getLoc(), value, type);
+}
+
+Value KernelEmitter::emitRunning(const KernelLoops::Item &item, Scope &scope) {
+  auto scan = cast<ScanOp>(item.primitive.op);
+  Type type = scan.getType().getElementType();
+  Value element = widen(scope.builder, scan.getLoc(), emitRead(item, 0, scope),
+                        getAccumulatorType(type));
+  Value running = loop::RunningOp::create(scope.builder, scan.getLoc(),
+                                          scan.getKind(), element);
+  return narrow(scope.builder, scan.getLoc(), running, type);
 }
 
 Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,

@@ -6,6 +6,7 @@
 
 #include "KernelLoops.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/IR/Numbers.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -16,7 +17,8 @@ class KernelEmitter {
 public:
   KernelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
                 const KernelLoops &loops)
-      : loops(loops), builder(builder), loc(loc) {}
+      : loops(loops), builder(builder), loc(loc),
+        sizes(SymbolicSizes::get(builder.getBlock()->getParentOp())) {}
 
   /// The kernel; `argumentOf` gives the argument of each access.
   loop::KernelOp emit(llvm::StringRef name,
@@ -46,11 +48,17 @@ private:
 
   void emitParallelValues(Scope &scope);
   void emitOutputs(Scope &scope);
+  std::pair<mlir::Value, mlir::Block *> emitSweep(unsigned loop, bool isScan,
+                                                  Scope &scope);
   mlir::Value emitReduce(const KernelLoops::Item &item, Scope &scope);
+  mlir::Value emitRunning(const KernelLoops::Item &item, Scope &scope);
   mlir::Value emitReduceLoops(const KernelLoops::Item &item, size_t depth,
                               Scope &scope);
   /// Emits in `scope` what `item` reads and is not available there.
   void emitReads(llvm::ArrayRef<unsigned> wanted, Scope &scope);
+  /// The items that emitReads emits, in program order.
+  llvm::SmallVector<unsigned> getMissing(llvm::ArrayRef<unsigned> wanted,
+                                         const Scope &scope) const;
   void emitItem(unsigned index, Scope &scope);
   mlir::Value emitRead(const KernelLoops::Item &item, unsigned read,
                        Scope &scope);
@@ -66,6 +74,7 @@ private:
   mlir::Value emitLoad(unsigned access, mlir::Location readLoc, Scope &scope);
   void emitStore(const KernelLoops::Output &output, Scope &scope);
   mlir::Value getConstant(mlir::TypedAttr value);
+  mlir::Value getNumber(mlir::Type type, int64_t number, mlir::OpBuilder &at);
 
   mlir::Value lookup(unsigned item, const Scope &scope) const;
   mlir::Value getInductionVar(unsigned loop, const Scope &scope) const;
@@ -76,6 +85,7 @@ private:
   const KernelLoops &loops;
   mlir::OpBuilder &builder;
   mlir::Location loc;
+  SymbolicSizes sizes;
   loop::KernelOp kernel;
   llvm::ArrayRef<unsigned> argumentOf;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;

@@ -111,7 +111,32 @@ void KernelLoops::joinParts() {
   space.joinParts(primitives, results, parts);
 }
 
-/// The parallel loops: those that reductions keep, or all loops of the result.
+/// A scan goes along one loop, and no reduction is over what one computes.
+LogicalResult KernelLoops::checkScans(FusedOp fused, const Item &item) {
+  if (item.primitive.isScan()) {
+    if (space.classes.getLeaves(item.primitive.getScanAxis()).size() != 1)
+      return emitError(fused, item.primitive)
+             << "a reshape divides the axis of the scan; run "
+                "deplo-fuse-vertical";
+    return success();
+  }
+  SmallVector<const Item *> pending = {&item};
+  llvm::SmallDenseSet<unsigned> visited;
+  while (!pending.empty())
+    for (std::optional<unsigned> source : pending.pop_back_val()->sources) {
+      if (!source || !visited.insert(*source).second)
+        continue;
+      if (items[*source].primitive.isScan())
+        return emitError(fused, item.primitive)
+               << "it reduces what a scan of the same kernel computes; run "
+                  "deplo-fuse-vertical";
+      pending.push_back(&items[*source]);
+    }
+  return success();
+}
+
+/// The parallel loops: those that reductions and scans keep, or all loops of
+/// the result.
 LogicalResult KernelLoops::findParallel(FusedOp fused) {
   const Primitive &result = items[outputs.back().item].primitive;
   SmallVector<Axis> axes = space.classes.getLeaves(result.getResultAxes());
@@ -125,13 +150,15 @@ LogicalResult KernelLoops::findParallel(FusedOp fused) {
     if (!space.hasDistinctLoops(item.primitive))
       return emitError(fused, item.primitive)
              << "it is read along a diagonal; run deplo-fuse-vertical";
-    if (!item.primitive.isReduction())
+    if (!item.primitive.isFold())
       continue;
-    SmallVector<Axis> own = getSorted(item.primitive.getResultAxes());
+    if (failed(checkScans(fused, item)))
+      return failure();
+    SmallVector<Axis> own = getSorted(item.primitive.getKeptAxes());
     if (kept && *kept != own)
       return emitError(fused, item.primitive)
-             << "reductions of one kernel must keep the same axes; run "
-                "deplo-fuse-vertical";
+             << "reductions and scans of one kernel must keep the same axes; "
+                "run deplo-fuse-vertical";
     kept = own;
   }
   SmallVector<Axis> parallelAxes = kept ? *kept : getSorted(axes);
@@ -327,6 +354,9 @@ void KernelLoops::assignLoops() {
   for (Item &item : items) {
     item.loops = getLoops(getNumbers(item.primitive.axes), nest);
     Loops kept = getLoops(getNumbers(item.primitive.getResultAxes()), nest);
+    item.scanned.clear();
+    if (item.primitive.isScan())
+      item.scanned = getLoops(getNumbers({item.primitive.getScanAxis()}), nest);
     item.reduced.clear();
     for (unsigned loop : item.loops)
       if (!llvm::is_contained(kept, loop))
@@ -355,7 +385,8 @@ bool KernelLoops::canMerge(unsigned outer, unsigned inner) const {
     return std::next(at) != loops.end() && *std::next(at) == inner;
   };
   return isPair(parallel) && llvm::all_of(items, [&](const Item &item) {
-           return isPair(item.loops) && isPair(item.reduced);
+           return isPair(item.loops) && isPair(item.reduced) &&
+                  isPair(item.scanned);
          });
 }
 

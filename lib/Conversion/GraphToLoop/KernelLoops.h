@@ -31,8 +31,9 @@ public:
     llvm::SmallVector<std::optional<unsigned>> sources;
     /// ... or the access to a buffer. Constants have neither.
     llvm::SmallVector<std::optional<unsigned>> accesses;
-    /// Loops of the operands, outermost first, and which of them are reduced.
-    Loops loops, reduced;
+    /// Loops of the operands, outermost first, and which of them are reduced,
+    /// or scanned.
+    Loops loops, reduced, scanned;
     /// Whether the result is the same in all loops but the parallel ones.
     bool isPerIteration = false;
     /// For each axis whose coordinate a map uses as a number, that coordinate
@@ -66,6 +67,7 @@ private:
                                mlir::ValueRange outputBuffers);
   llvm::LogicalResult shareLoops(FusedOp fused);
   void joinParts();
+  llvm::LogicalResult checkScans(FusedOp fused, const Item &item);
   llvm::LogicalResult findParallel(FusedOp fused);
   llvm::LogicalResult findAccesses(FusedOp fused, mlir::ValueRange inputBuffers,
                                    mlir::ValueRange outputBuffers);

@@ -61,10 +61,7 @@ static LogicalResult verifyTypes(Operation *op) {
     auto tensor = dyn_cast<TensorType>(type);
     if (!tensor)
       continue;
-    Type element = tensor.getElementType();
-    if (!element.isF16() && !element.isBF16() && !element.isF32() &&
-        !element.isInteger(1) && !element.isInteger(8) &&
-        !element.isInteger(32) && !element.isInteger(64))
+    if (isa<RankedTensorType>(tensor) && !graph::isGraphTensor(tensor))
       return op->emitOpError() << "has " << type
                                << ", expected elements f16, bf16, f32, i1, i8, "
                                   "i32 or i64";

@@ -93,7 +93,8 @@ SmallVector<Value> KernelEmitter::accumulate(const Accumulation &accumulation,
   return llvm::to_vector_of<Value>(serial.getResults());
 }
 
-/// The largest block of a sum of `count` terms; 1 where order does not matter.
+/// The largest block of a sum of up to `count` terms; 1 where order does not
+/// matter.
 static int64_t getLargestBlock(ReduceOp reduce, int64_t count,
                                int64_t blockSize) {
   bool ordered = false;
@@ -107,38 +108,45 @@ static int64_t getLargestBlock(ReduceOp reduce, int64_t count,
   return block;
 }
 
-SmallVector<Value> KernelEmitter::emitSerialReduce(ReduceOp reduce,
-                                                   int64_t from) {
+/// The terms from number `from` on, at most `count`.
+SmallVector<Value> KernelEmitter::emitSerialReduce(ReduceOp reduce, Value from,
+                                                   int64_t count) {
   SmallVector<Monoid> kinds = reduce.getMonoids();
   auto step = [&](Value iteration, ValueRange accumulators) {
     return combineAll(kinds, accumulators, emitTerms(reduce, iteration));
   };
-  int64_t count = reduce.getExtent() - from;
-  return accumulate({kinds, getIdentities(reduce), step}, getIndex(from),
-                    getIndex(reduce.getExtent()),
+  return accumulate({kinds, getIdentities(reduce), step}, from,
+                    getNumber(reduce.getExtent()),
                     getLargestBlock(reduce, count, blockSize));
 }
 
 SmallVector<Value> KernelEmitter::emitReduceOverLanes(ReduceOp reduce) {
   SmallVector<Monoid> kinds = reduce.getMonoids();
-  int64_t rows = reduce.getExtent() / laneCount;
+  int64_t extent = reduce.getExtent();
+  int64_t rows = sizes.getMax(extent) / laneCount;
   Value width = getIndex(laneCount);
+  Value rowsEnd =
+      sizes.isSymbolic(extent)
+          ? arith::DivUIOp::create(builder, loc, getNumber(extent), width)
+                .getResult()
+          : getIndex(rows);
   auto step = [&](Value row, ValueRange accumulators) {
     Value first = arith::MulIOp::create(builder, loc, row, width);
     return combineAll(kinds, accumulators, emitTerms(reduce, first));
   };
   laneVariable = reduce.getInductionVar();
   SmallVector<Value> lanes =
-      accumulate({kinds, getIdentities(reduce), step}, getIndex(0),
-                 getIndex(rows), getLargestBlock(reduce, rows, blockSize));
+      accumulate({kinds, getIdentities(reduce), step}, getIndex(0), rowsEnd,
+                 getLargestBlock(reduce, rows, blockSize));
   laneVariable = nullptr;
   SmallVector<Value> results;
   for (auto [kind, vector] : llvm::zip_equal(kinds, lanes))
     results.push_back(combineLanes(kind, vector));
-  int64_t done = rows * laneCount;
-  if (done == int64_t(reduce.getExtent()))
+  if (extent % laneCount == 0)
     return results;
-  return combineAll(kinds, results, emitSerialReduce(reduce, done));
+  Value done = arith::MulIOp::create(builder, loc, rowsEnd, width);
+  return combineAll(kinds, results,
+                    emitSerialReduce(reduce, done, laneCount - 1));
 }
 
 /// Whether terms should be computed in lanes: what they load lies together.
@@ -155,6 +163,8 @@ static bool shouldWiden(ReduceOp reduce, const SymbolicSizes &sizes) {
 void KernelEmitter::emitReduce(ReduceOp reduce) {
   bool wide = !laneVariable && reduce.getExtent() >= 2 * laneCount &&
               shouldWiden(reduce, sizes);
-  values.map(reduce.getResults(), wide ? emitReduceOverLanes(reduce)
-                                       : emitSerialReduce(reduce, /*from=*/0));
+  values.map(reduce.getResults(),
+             wide ? emitReduceOverLanes(reduce)
+                  : emitSerialReduce(reduce, getIndex(0),
+                                     sizes.getMax(reduce.getExtent())));
 }

@@ -83,28 +83,32 @@ bool host::canWiden(Block &block, bool allowReductions) {
   return llvm::all_of(block, [&](Operation &op) {
     if (auto reduce = dyn_cast<ReduceOp>(op))
       return allowReductions && canWiden(*reduce.getBody(), true);
+    if (auto scan = dyn_cast<ScanOp>(op))
+      return canWiden(*scan.getBody(), false);
     // Under a condition, elements are loaded one by one.
     auto load = dyn_cast<LoadOp>(op);
-    return (load && !load.getCondition()) || isa<StoreOp, YieldOp>(op) ||
+    return (load && !load.getCondition()) ||
+           isa<StoreOp, YieldOp, RunningOp, SizeOp>(op) ||
            op.hasTrait<OpTrait::ConstantLike>() ||
            OpTrait::hasElementwiseMappableTraits(&op);
   });
 }
 
-/// Whether iterations of `loop` should be lanes: it has reductions, and what
-/// they load lies together in memory from one iteration of it to the next, not
-/// from one term to the next (a reduction over columns).
+/// Whether iterations of `loop` should be lanes: it has reductions or scans,
+/// and what they load lies together in memory from one iteration of it to the
+/// next, not from one term to the next (a reduction over columns).
 static bool shouldWiden(ForOp loop, const SymbolicSizes &sizes) {
   if (!canWiden(*loop.getBody(), /*allowReductions=*/true))
     return false;
   bool found = false, all = true;
-  loop.walk([&](ReduceOp reduce) {
-    reduce.walk([&](LoadOp load) {
-      std::optional<int64_t> step =
-          getStep(load, loop.getInductionVar(), sizes);
-      found |= step == 1;
-      all &= step == 0 || step == 1;
-    });
+  loop.walk([&](Operation *inner) {
+    if (isa<ReduceOp, ScanOp>(inner))
+      inner->walk([&](LoadOp load) {
+        std::optional<int64_t> step =
+            getStep(load, loop.getInductionVar(), sizes);
+        found |= step == 1;
+        all &= step == 0 || step == 1;
+      });
   });
   return found && all;
 }
@@ -308,6 +312,12 @@ void KernelEmitter::emitOp(Operation &op) {
     emitFor(loop);
   else if (auto reduce = dyn_cast<ReduceOp>(op))
     emitReduce(reduce);
+  else if (auto size = dyn_cast<SizeOp>(op))
+    emitSize(size);
+  else if (auto scan = dyn_cast<ScanOp>(op))
+    emitScan(scan);
+  else if (auto running = dyn_cast<RunningOp>(op))
+    emitRunning(running);
   else if (llvm::any_of(op.getOperands(),
                         [&](Value v) { return isVarying(v); }))
     emitElementwise(op);
@@ -316,6 +326,13 @@ void KernelEmitter::emitOp(Operation &op) {
   else if (!isa<YieldOp>(op))
     builder.clone(op, values);
   loc = outer;
+}
+
+void KernelEmitter::emitSize(SizeOp size) {
+  Value number = getNumber(size.getNumber());
+  if (!size.getType().isIndex())
+    number = arith::IndexCastOp::create(builder, loc, size.getType(), number);
+  values.map(size.getResult(), number);
 }
 
 /// The operation on all lanes.

@@ -11,6 +11,7 @@
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace deplo::host {
@@ -49,15 +50,20 @@ private:
   void emitLoad(loop::LoadOp load);
   void emitConditionalLoad(loop::LoadOp load, mlir::Value address);
   void emitStore(loop::StoreOp store);
+  void emitSize(loop::SizeOp size);
   void emitFor(loop::ForOp loop);
   void emitForRange(loop::ForOp loop, mlir::Value from, mlir::Value to,
                     int64_t step);
 
+  // EmitScan.cpp
+  void emitScan(loop::ScanOp scan);
+  void emitRunning(loop::RunningOp running);
+
   // EmitReduce.cpp
   void emitReduce(loop::ReduceOp reduce);
   llvm::SmallVector<mlir::Value> emitReduceOverLanes(loop::ReduceOp reduce);
-  llvm::SmallVector<mlir::Value> emitSerialReduce(loop::ReduceOp reduce,
-                                                  int64_t from);
+  llvm::SmallVector<mlir::Value>
+  emitSerialReduce(loop::ReduceOp reduce, mlir::Value from, int64_t count);
   llvm::SmallVector<mlir::Value> emitTerms(loop::ReduceOp reduce,
                                            mlir::Value iteration);
   llvm::SmallVector<mlir::Value> getIdentities(loop::ReduceOp reduce);
@@ -94,6 +100,8 @@ private:
   /// The induction variable of the loop that lanes are iterations of; null
   /// while everything is scalar. It maps to the index of the first lane.
   mlir::Value laneVariable;
+  /// What the running values of the current scan have folded so far.
+  llvm::MapVector<mlir::Operation *, mlir::Value> running;
 };
 
 /// Offset in elements from the start of the memref, in the dimensions of the

@@ -9,8 +9,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
-#include <map>
-
 using namespace mlir;
 
 namespace deplo {
@@ -31,9 +29,8 @@ static Value foldTree(ImplicitLocOpBuilder &builder, Monoid kind,
   return values.front();
 }
 
-/// The value of the lane whose number differs by `mask`. Narrow values travel
-/// in 32 bits.
-static Value shuffle(ImplicitLocOpBuilder &builder, Value value, int64_t mask) {
+/// Narrow values travel in 32 bits.
+Value KernelEmitter::shuffle(Value value, int64_t mask) {
   Type type = value.getType(), i32 = builder.getI32Type();
   unsigned width = type.getIntOrFloatBitWidth();
   auto bfly = [&](Value word) {
@@ -71,6 +68,27 @@ static Value shuffle(ImplicitLocOpBuilder &builder, Value value, int64_t mask) {
              : bits;
 }
 
+std::map<std::vector<int32_t>, int32_t>
+KernelEmitter::getRegisters(const LinearLayout &layout) {
+  std::map<std::vector<int32_t>, int32_t> registerAt;
+  for (int32_t reg = 0; reg < layout.getNumRegisters(); ++reg) {
+    Coordinates coordinates = layout.apply(reg, 0);
+    registerAt.emplace(
+        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
+  }
+  return registerAt;
+}
+
+Value KernelEmitter::getMember(ArrayRef<int32_t> warpMasks) {
+  Value member = getIndex(0);
+  for (auto [i, mask] : llvm::enumerate(warpMasks)) {
+    Value isClear = getIsZero(warp, mask & -mask);
+    member = arith::SelectOp::create(builder, isClear, member,
+                                     add(member, getIndex(int64_t(1) << i)));
+  }
+  return member;
+}
+
 LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
   LinearLayout layout =
       tile::getLayout(op.getInputs().front()).getLinearLayout();
@@ -83,12 +101,7 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
   LinearLayout result = resultAttr.getLinearLayout();
 
   // Registers of one slice meet in the register of the result that holds it.
-  std::map<std::vector<int32_t>, int32_t> registerAt;
-  for (int32_t reg = 0; reg < result.getNumRegisters(); ++reg) {
-    Coordinates coordinates = result.apply(reg, 0);
-    registerAt.emplace(
-        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
-  }
+  auto registerAt = getRegisters(result);
   int32_t duplicates = layout.getReplicaMask().reg;
   SmallVector<SmallVector<Value>> reduced;
   for (auto [kind, input] : llvm::zip(op.getMonoids(), op.getInputs())) {
@@ -108,7 +121,7 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
       // Both lanes of a pair compute the same sum: all end with the same bits.
       for (int32_t mask : bits.laneMasks)
         value = combine(builder, builder.getLoc(), kind, value,
-                        shuffle(builder, value, mask));
+                        shuffle(value, mask));
       values.push_back(value);
     }
   }
@@ -118,18 +131,7 @@ LogicalResult KernelEmitter::emitReduce(tile::ReduceOp op) {
     // the others, so that lanes with different values use different banks;
     // after a barrier each thread folds all of them.
     int64_t members = int64_t(1) << bits.warpMasks.size();
-    Type i32 = builder.getI32Type();
-    Value member = arith::ConstantIntOp::create(builder, indexType, 0);
-    for (auto [i, mask] : llvm::enumerate(bits.warpMasks)) {
-      int64_t pivot = mask & -mask;
-      Value isSet = arith::CmpIOp::create(
-          builder, arith::CmpIPredicate::ne,
-          arith::AndIOp::create(
-              builder, warp, arith::ConstantIntOp::create(builder, i32, pivot)),
-          arith::ConstantIntOp::create(builder, i32, 0));
-      member = arith::SelectOp::create(
-          builder, isSet, add(member, getIndex(int64_t(1) << i)), member);
-    }
+    Value member = getMember(bits.warpMasks);
     bool inLoop = op->getParentOp() != kernel.getOperation();
     SmallVector<Value> scratches;
     for (Value value : op.getResults()) {

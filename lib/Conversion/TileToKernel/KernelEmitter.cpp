@@ -12,8 +12,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <map>
-
 using namespace mlir;
 
 namespace deplo {
@@ -83,10 +81,12 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](arith::ConstantOp constant) { return emitConstant(constant); })
+      .Case([&](loop::SizeOp size) { return done([&] { emitSize(size); }); })
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](tile::DotOp dot) { return done([&] { emitDot(dot); }); })
+      .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })
@@ -98,6 +98,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
           [&](tile::StoreOp store) { return done([&] { emitStore(store); }); })
       .Case(
           [&](tile::AllocOp alloc) { return done([&] { emitAlloc(alloc); }); })
+      .Case([&](tile::SlotOp slot) { return done([&] { emitSlot(slot); }); })
       .Case([&](tile::ReadOp read) { return done([&] { emitRead(read); }); })
       .Case(
           [&](tile::WriteOp write) { return done([&] { emitWrite(write); }); })
@@ -108,6 +109,17 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case(
           [&](tile::AwaitOp await) { return done([&] { emitAwait(await); }); })
       .Case([&](tile::BarrierOp) { return done([&] { emitBarrier(); }); })
+      .Case([&](tile::LaunchDependentsOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(
+              builder, NVVM::GridDepActionKind::launch_dependents);
+        });
+      })
+      .Case([&](tile::WaitDependenciesOp) {
+        return done([&] {
+          NVVM::GriddepcontrolOp::create(builder, NVVM::GridDepActionKind::wait);
+        });
+      })
       .Case(
           [&](tile::SplatOp splat) { return done([&] { emitSplat(splat); }); })
       .Case([&](tile::BroadcastOp broadcast) {
@@ -149,6 +161,13 @@ LogicalResult KernelEmitter::emitConstant(Operation *op) {
   return success();
 }
 
+void KernelEmitter::emitSize(loop::SizeOp op) {
+  Value number = getNumber(op.getNumber());
+  if (!op.getType().isIndex() && number.getType() != op.getType())
+    number = arith::ExtUIOp::create(builder, op.getType(), number);
+  mapping.map(op.getResult(), number);
+}
+
 /// The same operation on the elements of this thread.
 LogicalResult KernelEmitter::emitElementwise(Operation *op) {
   // Divisions have no result for some operands, but no effect either.
@@ -172,9 +191,15 @@ LogicalResult KernelEmitter::emitElementwise(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
+  // Tokens are no values of a thread.
+  auto getValues = [](ValueRange values) {
+    return llvm::filter_to_vector(values, [](Value value) {
+      return !isa<tile::TokenType>(value.getType());
+    });
+  };
   auto loop = scf::ForOp::create(
       builder, lookup(op.getLowerBound()), lookup(op.getUpperBound()),
-      lookup(op.getStep()), lookup(op.getInitArgs()));
+      lookup(op.getStep()), lookup(getValues(op.getInitArgs())));
   if (auto factor = op->getAttrOfType<IntegerAttr>("tile.unroll")) {
     auto unroll = LLVM::LoopUnrollAttr::get(
         builder.getContext(),
@@ -186,7 +211,9 @@ LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
                                                 {}, unroll, {}, {}, {}, {}, {},
                                                 {}, {}, {}, {}, {}, {}));
   }
-  mapping.map(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  mapping.map(getValues(op.getRegionIterArgs()), loop.getRegionIterArgs());
+  if (failed(renameTokens(op, op.getInitArgs(), op.getRegionIterArgs())))
+    return failure();
   OpBuilder::InsertionGuard guard(builder);
   // With carried values the builder leaves the block without a terminator.
   builder.setInsertionPointToStart(loop.getBody());
@@ -201,10 +228,11 @@ LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
   if (failed(emitBlock(*op.getBody())))
     return failure();
   auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
-  if (!yield.getResults().empty())
-    scf::YieldOp::create(builder, lookup(yield.getResults()));
-  mapping.map(op.getResults(), loop.getResults());
-  return success();
+  if (SmallVector<Value> values = getValues(yield.getResults());
+      !values.empty())
+    scf::YieldOp::create(builder, lookup(values));
+  mapping.map(getValues(op.getResults()), loop.getResults());
+  return renameTokens(op, yield.getResults(), op.getResults());
 }
 
 /// A reduction that no threads share: each folds its own elements in turn.
@@ -251,12 +279,7 @@ void KernelEmitter::emitSplat(tile::SplatOp op) {
 void KernelEmitter::emitBroadcast(tile::BroadcastOp op) {
   LinearLayout from = tile::getLayout(op.getInput()).getLinearLayout();
   LinearLayout to = tile::getLayout(op.getResult()).getLinearLayout();
-  std::map<std::vector<int32_t>, int32_t> registerAt;
-  for (int32_t reg = 0; reg < from.getNumRegisters(); ++reg) {
-    Coordinates coordinates = from.apply(reg, 0);
-    registerAt.emplace(
-        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
-  }
+  auto registerAt = getRegisters(from);
   SmallVector<Value> elements = unpack(lookup(op.getInput()));
   SmallVector<Value> results;
   for (int32_t reg = 0; reg < to.getNumRegisters(); ++reg) {

@@ -18,10 +18,13 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <map>
+
 namespace deplo {
 
 namespace loop {
 class ReduceOp;
+class SizeOp;
 } // namespace loop
 
 class KernelEmitter {
@@ -45,6 +48,7 @@ private:
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitConstant(mlir::Operation *op);
+  void emitSize(loop::SizeOp op);
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
   mlir::LogicalResult emitLoop(mlir::scf::ForOp op);
   mlir::LogicalResult emitSerialReduce(loop::ReduceOp op);
@@ -52,6 +56,25 @@ private:
   void emitBroadcast(tile::BroadcastOp op);
   mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
   mlir::LogicalResult emitReduce(tile::ReduceOp op);
+  /// The value of the lane whose number differs by `mask`.
+  mlir::Value shuffle(mlir::Value value, int64_t mask);
+  /// Which of the warps that exchange by `warpMasks` this one is.
+  mlir::Value getMember(llvm::ArrayRef<int32_t> warpMasks);
+
+  // Scans (EmitScan.cpp).
+  mlir::LogicalResult emitScan(tile::ScanOp op);
+  struct Run;
+  void scanLanes(Run &run, Monoid kind, llvm::ArrayRef<int32_t> laneMasks);
+  void scanWarps(tile::ScanOp op, llvm::MutableArrayRef<Run> runs,
+                 llvm::ArrayRef<int32_t> warpMasks, int64_t runsPerRow);
+  mlir::Value getIdentityOf(Monoid kind, mlir::Type type);
+  /// The register of `layout` that holds the element at each coordinate.
+  static std::map<std::vector<int32_t>, int32_t>
+  getRegisters(const LinearLayout &layout);
+
+  void emitSlot(tile::SlotOp op);
+  mlir::LogicalResult renameTokens(mlir::scf::ForOp op, mlir::ValueRange from,
+                                   mlir::ValueRange to);
 
   // Contractions (EmitDot.cpp).
   void emitDot(tile::DotOp op);
@@ -153,10 +176,8 @@ private:
   /// Where values of the whole kernel are computed: before its first loop.
   mlir::Block *entry = nullptr;
   int64_t sharedBytes = 0;
-  /// Groups of asynchronous copies committed so far, and the group of each
-  /// token.
-  int64_t committedGroups = 0;
-  llvm::DenseMap<mlir::Value, int64_t> groupOfToken;
+  /// Tokens of groups of asynchronous copies, in the order of their commits.
+  llvm::SmallVector<mlir::Value> inFlight;
 };
 
 } // namespace deplo

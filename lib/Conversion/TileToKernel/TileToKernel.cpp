@@ -13,6 +13,7 @@
 #include "KernelEmitter.h"
 
 #include "deplo/Conversion/Passes.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,6 +57,9 @@ IntegerType chooseIndexType(tile::KernelOp kernel) {
   });
   for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
     fits &= sizes.getMax(kernel.getAxis(i).getExtent()) < limit;
+  kernel.walk([&](loop::SizeOp size) {
+    fits &= sizes.getMax(size.getNumber()) < limit;
+  });
   return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
 }
 
@@ -152,25 +156,34 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << "; lower block or chunk in its schedule";
     function->setAttr("tile.launch",
                       tile::LaunchAttr::get(&getContext(), blocks, threads,
-                                            emitter.getSharedBytes()));
+                                            emitter.getSharedBytes(),
+                                            isProgrammatic(kernel)));
     if (isSymbolic)
       function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));
     kernel.erase();
     return success();
   }
 
+  static bool isProgrammatic(tile::KernelOp kernel) {
+    return !kernel.getBody()->getOps<tile::WaitDependenciesOp>().empty();
+  }
+
   /// What is known of the pointers: aligned, and what is written is read by no
-  /// other access, so that loads may go through the read-only cache.
+  /// other access, so that loads may go through the read-only cache. Where the
+  /// kernel starts before those that it depends on are complete, they write what
+  /// it reads: such pointers are not noalias, and no load moves to before the
+  /// wait. That those written are is enough to tell loads from stores.
   void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                          OpBuilder &builder) {
     for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {
       function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                           builder.getI64IntegerAttr(alignment));
-      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                          builder.getUnitAttr());
       bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
         return isa<tile::StoreOp>(user);
       });
+      if (written || !isProgrammatic(kernel))
+        function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                            builder.getUnitAttr());
       function.setArgAttr(i,
                           written ? LLVM::LLVMDialect::getWriteOnlyAttrName()
                                   : LLVM::LLVMDialect::getReadonlyAttrName(),

@@ -4,7 +4,7 @@
 
 All that can be known beforehand is in its text: shapes, strides, the order of
 pointers. A call allocates results, collects addresses and makes one call into
-the runtime.
+the runtime. Sizes that each call gives are its first arguments.
 """
 
 import threading
@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from deplo.calling import FULL_ALIGNMENT
+from deplo.importer.dtypes import TORCH_DTYPES
 from deplo.runtime import Executable
 
 from .lowering import LoweredPartition, TensorType
@@ -35,9 +36,9 @@ class Executables:
             return self._made[alignment]
 
 
-def with_strides(tensor: torch.Tensor, kind: TensorType) -> torch.Tensor:
+def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
     """A copy laid out as the kernel was compiled for."""
-    wanted = torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=kind.device)
+    wanted = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
     return wanted.copy_(tensor)
 
 
@@ -56,7 +57,14 @@ def specialise(
     """
     device = lowered.partition.device
     executable = executables.get(FULL_ALIGNMENT)
-    count = len(lowered.argument_types) + len(lowered.results)
+    names = [f"n{i}" for i in range(len(lowered.sizes))]
+    formulas = Formulas([size.generic for size in lowered.sizes])
+    # Temporaries whose size a call gives are results, too.
+    scratch = executable.outputs[len(lowered.results) :]
+    kinds = lowered.results + [
+        TensorType(buffer.shape, buffer.strides, TORCH_DTYPES[buffer.dtype], device)
+        for buffer in scratch
+    ]
     scope: dict[str, Any] = {
         "device": device,
         "empty": torch.empty_strided,
@@ -64,28 +72,30 @@ def specialise(
         "with_strides": with_strides,
         "copy_of": copy_of,
         "executables": executables,
-        "run": executable.launcher(),
+        "run": executable.sized_launcher() if names else executable.launcher(),
         "stream_of": getattr(torch._C, "_cuda_getCurrentRawStream", None),
     }
     arguments = [f"a{i}" for i in range(len(lowered.argument_types))]
-    lines = [f"def {name}({', '.join(arguments)}):"]
+    lines = [f"def {name}({', '.join(names + arguments)}):"]
     for i, kind in enumerate(lowered.argument_types):
         scope[f"kind{i}"] = kind
         if kind.device != device:
             # A scalar of the CPU; PyTorch's own kernels take its value, too.
             lines.append(f"    a{i} = full((), a{i}.item(), dtype=kind{i}.dtype, device=device)")
         elif checked[i]:
-            lines.append(f"    if a{i}.stride() != {kind.strides}:")
-            lines.append(f"        a{i} = with_strides(a{i}, kind{i})")
+            strides = formulas.tuple(kind.strides)
+            lines.append(f"    if a{i}.stride() != {strides}:")
+            lines.append(f"        a{i} = with_strides(a{i}, {strides})")
         lines.append(f"    p{i} = a{i}.data_ptr()")
-    for i, kind in enumerate(lowered.results):
+    for i, kind in enumerate(kinds):
         scope[f"dtype{i}"] = kind.dtype
-        shape, strides = kind.shape, kind.strides
+        shape, strides = formulas.tuple(kind.shape), formulas.tuple(kind.strides)
         lines.append(f"    r{i} = empty({shape}, {strides}, dtype=dtype{i}, device=device)")
     pointers = [f"p{i}" for i in range(len(arguments))]
-    addresses = pointers + [f"r{i}.data_ptr()" for i in range(len(lowered.results))]
+    addresses = pointers + [f"r{i}.data_ptr()" for i in range(len(kinds))]
     stream = f"stream_of({device.index or 0})" if device.type == "cuda" else "0"
-    call = f"(({', '.join(addresses)},), {stream})"
+    sizes = f", ({', '.join(names)},)" if names else ""
+    call = f"(({', '.join(addresses)},), {stream}{sizes})"
     if pointers:
         lines.append(f"    bits = {FULL_ALIGNMENT} | {' | '.join(pointers)}")
         lines.append(f"    if bits & {FULL_ALIGNMENT - 1}:")
@@ -95,11 +105,28 @@ def specialise(
     else:
         lines.append(f"    run{call}")
     lines.append(f"    return ({', '.join(_outputs(lowered))},)")
-    assert count == len(addresses)
     exec(compile("\n".join(lines), f"<{name}>", "exec"), scope)
     function = scope[name]
     function.__module__ = __name__
     return function
+
+
+class Formulas:
+    """Numbers as text: of a multiple of a generic number, that multiple of the size."""
+
+    def __init__(self, generics: Sequence[int]) -> None:
+        self._generics = generics
+
+    def text(self, number: int) -> str:
+        factors = []
+        for i, generic in enumerate(self._generics):
+            while number and number % generic == 0:
+                number //= generic
+                factors.append(f"n{i}")
+        return " * ".join(factors if factors and number == 1 else [str(number), *factors])
+
+    def tuple(self, numbers: Sequence[int]) -> str:
+        return f"({''.join(f'{self.text(number)}, ' for number in numbers)})"
 
 
 def _outputs(lowered: LoweredPartition) -> list[str]:

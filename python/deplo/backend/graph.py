@@ -11,15 +11,16 @@ from typing import Any
 
 import torch
 from functorch.compile import make_boxed_func
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import _disable_current_modes
 
 from deplo.compilation import DEFAULT_TARGET, Options, compile_ir
 from deplo.compiler import target_of
 from deplo.errors import DeploWarning, Error
+from deplo.importer.sizes import SizeBinder
 
 from .calls import Executables, specialise
-from .dynamic import BySize
+from .dynamic import ByRange, Ranges, copy_of, find_givers
 from .lowering import LoweredPartition, lower
 from .options import BackendOptions
 from .partition import Call, Partition, find_partitions, replace
@@ -35,13 +36,53 @@ def compile_graph(
     with _disable_current_modes(), torch.no_grad():
         if all(is_static(value) for value in values):
             return make_boxed_func(compile_static(module, options))
-        by_size = BySize(module, values, options, compile_static)
-        return make_boxed_func(by_size)
+        return make_boxed_func(ByRange(module, options, compile_symbolic, compile_static))
 
 
 def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
     """The graph, whose sizes are all known, as a function of its inputs. Changes it."""
     support = Support(module.graph)
+    _say_what_is_left(support, options)
+    partitions = find_partitions(module, support.nodes)
+    calls = _compile_all(partitions, lambda *one: _compile(*one, options))
+    replace(module, [call for call in calls if call is not None])
+    return module.forward
+
+
+def compile_symbolic(
+    module: GraphModule, ranges: Ranges, options: BackendOptions
+) -> Callable | None:
+    """The graph as a function of its inputs that is right for all sizes of `ranges`.
+
+    Changes it. None where what deplo has can't all be compiled so.
+    """
+    twin, twins = copy_of(module.graph)
+    try:
+        binder = SizeBinder(twin, ranges)
+    except Error:
+        return None
+    binder.run()
+    if any(node.op == "call_function" for node in binder.problems):
+        return None
+    support = Support(twin)
+    nodes = {node: twins[node] for node in module.graph.nodes if node.op == "call_function"}
+    devices = {n: support.nodes[twin] for n, twin in nodes.items() if twin in support.nodes}
+    givers = find_givers(module.graph, binder.symbols)
+
+    def compile_one(name: str, partition: Partition) -> Call | None:
+        lowered = lower(partition, binder.sizes, twins)
+        return _call(name, lowered, options, givers) if lowered is not None else None
+
+    try:
+        calls = _compile_all(find_partitions(module, devices), compile_one)
+    except Error:
+        return None
+    _say_what_is_left(support, options)
+    replace(module, [call for call in calls if call is not None])
+    return module.forward
+
+
+def _say_what_is_left(support: Support, options: BackendOptions) -> None:
     if not options.fallback:
         support.raise_problems()
     elif support.problems:
@@ -49,23 +90,24 @@ def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
             f"deplo leaves these operators to PyTorch: {support.left()}; "
             'options={"fallback": False} makes that an error that says why',
             DeploWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    partitions = find_partitions(module, support)
+
+
+def _compile_all(
+    partitions: Sequence[Partition], compile_one: Callable[[str, Partition], Call | None]
+) -> list[Call | None]:
+    """Of the name and the partition each, in parallel."""
+    names = [f"deplo_{i}" for i in range(len(partitions))]
     with ThreadPoolExecutor(max(min(len(partitions), os.cpu_count() or 1), 1)) as pool:
-        names = [f"deplo_{i}" for i in range(len(partitions))]
-        made = list(pool.map(lambda *one: _compile(*one, options), names, partitions))
-    replace(module, [call for call in made if call is not None])
-    return module.forward
+        return list(pool.map(compile_one, names, partitions))
 
 
 def _compile(name: str, partition: Partition, options: BackendOptions) -> Call | None:
     """None where deplo can't after all, and PyTorch may."""
     try:
         lowered = lower(partition)
-        if lowered is None:
-            return None
-        executables = _executables(lowered, options)
+        return _call(name, lowered, options) if lowered is not None else None
     except Error as error:
         if not options.fallback:
             raise
@@ -75,9 +117,16 @@ def _compile(name: str, partition: Partition, options: BackendOptions) -> Call |
             stacklevel=2,
         )
         return None
+
+
+def _call(
+    name: str, lowered: LoweredPartition, options: BackendOptions, sizes: Sequence[Node] = ()
+) -> Call:
+    """`sizes` give those of the partition."""
+    executables = _executables(lowered, options)
     # PyTorch's own operators don't promise the strides that were foreseen.
-    checked = [node.op != "placeholder" for node in partition.inputs]
-    return Call(partition, specialise(name, lowered, executables, checked))
+    checked = [node.op != "placeholder" for node in lowered.partition.inputs]
+    return Call(lowered.partition, specialise(name, lowered, executables, checked), sizes)
 
 
 def _executables(lowered: LoweredPartition, options: BackendOptions) -> Executables:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One partition as graph text, and how a call's tensors map to its arguments."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -10,13 +11,15 @@ from torch.fx import Node
 from deplo.importer.builder import GraphBuilder, Value
 from deplo.importer.dtypes import dtype_name
 from deplo.importer.lowering import Lowering
+from deplo.importer.sizes import Size
 
 from .partition import Partition
 
 
 @dataclass(frozen=True)
 class TensorType:
-    """What PyTorch says of a tensor without its values."""
+    """What PyTorch says of a tensor without its values; where a call gives sizes,
+    with the numbers that stand for them."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -36,6 +39,7 @@ class LoweredPartition:
     results: the types of what it returns.
     outputs: for each output of the partition, ("result", i), or ("argument", i)
         or ("result", i) again where a copy of another tensor is returned.
+    sizes: that each call gives.
     """
 
     partition: Partition
@@ -43,6 +47,7 @@ class LoweredPartition:
     argument_types: list[TensorType]
     results: list[TensorType]
     outputs: list[tuple[str, int]] = field(default_factory=list)
+    sizes: Sequence[Size] = ()
 
 
 def memory_order(kind: TensorType) -> list[int] | None:
@@ -62,29 +67,40 @@ def memory_order(kind: TensorType) -> list[int] | None:
     return order
 
 
-def lower(partition: Partition) -> LoweredPartition | None:
-    """The partition's text; None where it only hands arguments on."""
-    builder = GraphBuilder()
+def lower(
+    partition: Partition, sizes: Sequence[Size] = (), twins: Mapping[Node, Node] | None = None
+) -> LoweredPartition | None:
+    """The partition's text; None where it only hands arguments on.
+
+    Args:
+        sizes: that each call gives.
+        twins: the nodes that have numbers in the place of those.
+    """
+    builder = GraphBuilder(sizes=sizes)
     lowering = Lowering(builder)
+    inputs, nodes, results_of = (
+        [twins[node] for node in group] if twins else group
+        for group in (partition.inputs, partition.nodes, partition.outputs)
+    )
     # FX gives no node a name with a dot before a number.
     arguments = [
         Value(f"in.{i}", tuple(node.meta["val"].shape), dtype_name(node.meta["val"].dtype) or "")
-        for i, node in enumerate(partition.inputs)
+        for i, node in enumerate(inputs)
     ]
-    for i, (node, value) in enumerate(zip(partition.inputs, arguments, strict=True)):
+    for i, (node, value) in enumerate(zip(inputs, arguments, strict=True)):
         tensor = node.meta["val"]
         strides = None if tensor.is_contiguous() else tensor.stride()
         # Names of the place, not of the source: equal partitions are equal programs.
         builder.argument(value, f"in{i}", strides)
         lowering.values[node] = value
-    for node in partition.nodes:
+    for node in nodes:
         lowering.lower(node)
     lowering.raise_problems()
     values: list[Value] = []
     results: list[Value] = []
     types: list[TensorType] = []
     outputs: list[tuple[str, int]] = []
-    for node in partition.outputs:
+    for node in results_of:
         value = lowering.values[node]
         if value in arguments:
             outputs.append(("argument", arguments.index(value)))
@@ -104,9 +120,9 @@ def lower(partition: Partition) -> LoweredPartition | None:
         outputs.append(("result", values.index(value)))
     if not results:
         return None
-    kinds = [TensorType.of(node) for node in partition.inputs]
+    kinds = [TensorType.of(node) for node in inputs]
     text = builder.text(results)
-    return LoweredPartition(partition, text, kinds, types, outputs)
+    return LoweredPartition(partition, text, kinds, types, outputs, sizes)
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -17,8 +17,8 @@ class BackendOptions:
     target: GPU to compile for, as "sm_90a"; "" for the one present.
     schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
     cache: take kernels from memory or disk if they were compiled before.
-    max_sizes: for a graph with dynamic shapes, how many combinations of sizes
-        are compiled; further ones are run by PyTorch.
+    max_sizes: for a graph with dynamic shapes, how many ranges of sizes, or
+        combinations of them, are compiled; further ones are run by PyTorch.
     """
 
     fallback: bool = True

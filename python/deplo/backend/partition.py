@@ -9,7 +9,7 @@ the border stay PyTorch's: it makes them without touching memory.
 
 import heapq
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +18,14 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from .support import Support, is_view
+from .support import is_view
 
 
 @dataclass
 class Partition:
     """Attributes:
     nodes: in the order of the graph.
-    inputs: nodes outside that they use.
+    inputs: nodes outside that they use, but for those that are sizes.
     outputs: nodes of it that are used outside.
     """
 
@@ -36,21 +36,25 @@ class Partition:
 
 
 class _OnDevice(OperatorSupportBase):
-    def __init__(self, support: Support, device: torch.device) -> None:
-        self.support = support
+    def __init__(self, devices: Mapping[Node, torch.device], device: torch.device) -> None:
+        self.devices = devices
         self.device = device
 
     def is_node_supported(self, submodules: Any, node: Node) -> bool:
-        return self.support.nodes.get(node) == self.device
+        return self.devices.get(node) == self.device
 
 
-def find_partitions(module: GraphModule, support: Support) -> list[Partition]:
-    """Partitions as large as they can be, in the order of the graph."""
+def find_partitions(module: GraphModule, devices: Mapping[Node, torch.device]) -> list[Partition]:
+    """Partitions as large as they can be, in the order of the graph.
+
+    Args:
+        devices: of the nodes that can be in one.
+    """
     order = {node: i for i, node in enumerate(module.graph.nodes)}
     proposals: list[tuple[torch.device, list[Node]]] = []
-    for device in dict.fromkeys(support.nodes.values()):
+    for device in dict.fromkeys(devices.values()):
         partitioner = CapabilityBasedPartitioner(
-            module, _OnDevice(support, device), allows_single_node_partition=True
+            module, _OnDevice(devices, device), allows_single_node_partition=True
         )
         for proposal in partitioner.propose_partitions():
             proposals.append((device, sorted(proposal.nodes, key=order.__getitem__)))
@@ -80,18 +84,28 @@ def leave_views(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
 
 def _describe(device: torch.device, nodes: list[Node]) -> Partition:
     inside = set(nodes)
-    inputs = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
+    inputs = dict.fromkeys(
+        n
+        for node in nodes
+        for n in node.all_input_nodes
+        if n not in inside and not isinstance(n.meta.get("val"), torch.SymInt)
+    )
     outputs = [node for node in nodes if any(user not in inside for user in node.users)]
     return Partition(device, nodes, list(inputs), outputs)
 
 
 @dataclass
 class Call:
-    """What computes a partition: a function of its inputs that returns a tuple of
-    its outputs."""
+    """What computes a partition: a function that returns a tuple of its outputs.
+
+    Attributes:
+        function: of `sizes` and the partition's inputs.
+        sizes: nodes that give integers.
+    """
 
     partition: Partition
     function: Callable[..., tuple]
+    sizes: Sequence[Node] = ()
 
 
 def replace(module: GraphModule, calls: Sequence[Call]) -> None:
@@ -101,7 +115,8 @@ def replace(module: GraphModule, calls: Sequence[Call]) -> None:
     replaced: dict[Node, Node] = {}
     for one in calls:
         partition, last = one.partition, one.partition.nodes[-1]
-        arguments = tuple(replaced.get(node, node) for node in partition.inputs)
+        inputs = [*one.sizes, *partition.inputs]
+        arguments = tuple(replaced.get(node, node) for node in inputs)
         with graph.inserting_after(last):
             call = graph.call_function(one.function, arguments)
         order[call] = order[last]

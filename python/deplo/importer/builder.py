@@ -15,7 +15,7 @@ import torch
 
 from .dtypes import FLOATS, double_literal, element_literal, ir_type
 from .locations import Location
-from .scalars import Region, Scalar
+from .scalars import Region, Scalar, is_of_size
 
 if TYPE_CHECKING:
     from .sizes import Size
@@ -70,10 +70,12 @@ class GraphBuilder:
     Attributes:
         location, operator: put on every operation emitted from now on.
         seed: of random numbers.
+        sizes: that each call gives.
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, sizes: Sequence["Size"] = ()) -> None:
         self.seed = seed
+        self.sizes = sizes
         self._streams = 0
         self.location: Location | None = None
         self.operator = ""
@@ -108,6 +110,8 @@ class GraphBuilder:
 
     def constant(self, value: float, dtype: str) -> Value:
         """A rank-0 constant, rounded to `dtype`; equal constants are one operation."""
+        if is_of_size(value, self.sizes):
+            return self.generate(lambda s: s.constant(value, dtype), (), dtype)
         literal = element_literal(value, dtype)
         if (literal, dtype) not in self._constants:
             text = f"constant dense<{literal}> : tensor<{ir_type(dtype)}>"
@@ -136,7 +140,7 @@ class GraphBuilder:
         """`formula(region, *elements)` of broadcast elements, converted to `dtype`."""
         shape = torch.broadcast_shapes(*(x.shape for x in inputs))
         inputs = [self.expand(x, shape) for x in inputs]
-        region = Region()
+        region = Region(self.sizes)
         names = [chr(ord("a") + i) for i in range(len(inputs))]
         arguments = [Scalar(region, n, x.dtype) for n, x in zip(names, inputs, strict=True)]
         result = region.convert(formula(region, *arguments), dtype)
@@ -150,7 +154,7 @@ class GraphBuilder:
 
     def generate(self, formula: Callable[..., Scalar], shape: Sequence[int], dtype: str) -> Value:
         """A tensor whose element is `formula(region, *coordinates)`, coordinates in i64."""
-        region = Region()
+        region = Region(self.sizes)
         coordinates = [region.index(axis) for axis in range(len(shape))]
         result = region.convert(formula(region, *coordinates), dtype)
         lines = [*region.lines, f"graph.yield %{result.name} : {ir_type(dtype)}"]
@@ -261,17 +265,15 @@ class GraphBuilder:
         result = Value("", tuple(shape), x.dtype).type
         return self.emit([f"{op} ", x, f"{attributes} : {x.type} -> {result}"], shape, x.dtype)
 
-    def text(self, results: Sequence[Value], sizes: Sequence["Size"] = ()) -> str:
-        """The whole module: one function that returns `results`.
-
-        Args:
-            sizes: that each call gives.
-        """
+    def text(self, results: Sequence[Value]) -> str:
+        """The whole module: one function that returns `results`."""
         ranges = ", ".join(
             f"{size.name} = array<i64: {size.generic}, {size.minimum}, {size.maximum}>"
-            for size in sizes
+            for size in self.sizes
         )
-        header = f"module attributes {{graph.sizes = {{{ranges}}}}} {{" if sizes else "module {"
+        header = (
+            f"module attributes {{graph.sizes = {{{ranges}}}}} {{" if self.sizes else "module {"
+        )
         arguments = ", ".join(
             f"%{value.name}: {value.type} {{{attributes}}}{_at(location)}"
             for value, attributes, location in self._arguments

@@ -28,14 +28,26 @@ from .formulas import (
     shift_right,
     sign,
 )
-from .registry import Context, common_dtype, handles, number, wide
+from .registry import Context, Unsupported, common_dtype, handles, number, wide
 from .scalars import Region, Scalar
+from .special import angle, bessel_i, digamma, erfinv, frexp, gcd, lcm, lgamma
 
 aten = torch.ops.aten
 Formula = Callable[..., Scalar]
 
 # Of one real number: functions of the math dialect, by name.
 _MATH = ("acos acosh asin asinh atan atanh cosh erfc exp2 expm1 log10 log1p log2 sinh tan").split()
+# Of one real number: formulas.
+_SPECIAL = {
+    "angle": angle,
+    "digamma": digamma,
+    "erfinv": erfinv,
+    "i0": lambda s, x: bessel_i(s, x, 0, is_scaled=False),
+    "lgamma": lgamma,
+    "special_i0e": lambda s, x: bessel_i(s, x, 0, is_scaled=True),
+    "special_i1": lambda s, x: bessel_i(s, x, 1, is_scaled=False),
+    "special_i1e": lambda s, x: bessel_i(s, x, 1, is_scaled=True),
+}
 _ROUNDING = {"ceil": "ceil", "floor": "floor", "round": "roundeven", "trunc": "trunc"}
 
 
@@ -43,10 +55,10 @@ def _packet(name: str) -> Any:
     return getattr(aten, name).default
 
 
-def _register_real(name: str) -> None:
+def _register_real(name: str, formula: Formula) -> None:
     @handles(_packet(name))
     def real(c: Context, x: Value) -> Value:
-        return c.map(lambda s, a: s.unary(name, a), x, compute="f32")
+        return c.map(formula, x, compute="f32")
 
 
 def _register_rounding(name: str, op: str) -> None:
@@ -57,8 +69,14 @@ def _register_rounding(name: str, op: str) -> None:
         return c.arithmetic(lambda s, a: s.unary(op, a), x)
 
 
+def _named(name: str) -> Formula:
+    return lambda s, x: s.unary(name, x)
+
+
 for _name in _MATH:
-    _register_real(_name)
+    _register_real(_name, _named(_name))
+for _name, _formula in _SPECIAL.items():
+    _register_real(_name, _formula)
 for _name, _op in _ROUNDING.items():
     _register_rounding(_name, _op)
 
@@ -89,6 +107,8 @@ _ARITHMETIC: dict[str, Formula] = {
     "floor_divide": _FLOOR_QUOTIENT,
     "fmax": ignoring_nan("max"),
     "fmin": ignoring_nan("min"),
+    "gcd": gcd,
+    "lcm": lcm,
     "fmod": _of_both(lambda s, x, y: s.binary("mod", x, y), integer_fmod),
     "hypot": hypot,
     "remainder": _of_both(float_remainder, integer_remainder),
@@ -154,7 +174,13 @@ def div_mode(c: Context, x: Any, y: Any, *, rounding_mode: str | None) -> Value:
 
 @handles(aten.nextafter.default)
 def nextafter(c: Context, x: Value, y: Value) -> Value:
-    return c.map(next_after, x, y, compute="f32")
+    return c.map(lambda s, a, b: next_after(s, a, b, c.dtype), x, y, compute="f32")
+
+
+@handles(aten.frexp.Tensor)
+def frexp_(c: Context, x: Value) -> tuple[Value, Value]:
+    parts = [lambda s, a, i=i: frexp(s, s.convert(a, "f32"))[i] for i in range(2)]
+    return c.b.map(parts[0], [x], c.dtype), c.b.map(parts[1], [x], "i32")
 
 
 @handles(aten.ldexp.Tensor)
@@ -210,6 +236,22 @@ def elu_(c: Context, x: Value, alpha: Any = 1, scale: Any = 1, input_scale: Any 
 def leaky_relu(c: Context, x: Value, slope: Any = 0.01) -> Value:
     factor = number(slope)
     return c.map(lambda s, a: s.select(a > 0, a, a * factor), x, compute="f32")
+
+
+@handles(aten.rrelu_with_noise_functional.default)
+def rrelu(
+    c: Context,
+    x: Value,
+    noise: Value,
+    lower: Any = 0.125,
+    upper: Any = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> tuple[Value, Value]:
+    """Outside of training the slope is the mean of the two."""
+    if training:
+        raise Unsupported("its slopes are random in training; call .eval() first")
+    return leaky_relu(c, x, (number(lower) + number(upper)) / 2), noise
 
 
 @handles(aten.arange.start_step)

@@ -109,12 +109,26 @@ def _width(x: Scalar) -> int:
     return {"i8": 8, "u8": 8, "i32": 32, "i64": 64}[x.dtype]
 
 
-def next_after(s: Region, x: Scalar, y: Scalar) -> Scalar:
-    """The neighbour of x in the direction of y, in f32."""
-    bits = s.bits(x)
-    away = s.select((y > x) ^ (x < 0), bits + 1, bits - 1)
-    smallest = s.select(y > 0, 1, s.constant(-(2**31) + 1, "i32"))
-    moved = s.real(s.select(x.equals(0), smallest, away))
+# In the bits of an f32: the distance of neighbours, and the least number, of a dtype.
+_STEPS = {"f32": 1, "bf16": 1 << 16, "f16": 1 << 13}
+_LEAST = {"f32": 2.0**-149, "bf16": 2.0**-133, "f16": 2.0**-24}
+_LEAST_NORMAL_F16, _LARGEST_F16 = 2.0**-14, 65504.0
+
+
+def next_after(s: Region, x: Scalar, y: Scalar, dtype: str) -> Scalar:
+    """The neighbour in `dtype` of x in the direction of y; both are given in f32."""
+    is_up = y > x
+    step = s.select(is_up ^ (x < 0), _STEPS[dtype], s.constant(-_STEPS[dtype], "i32"))
+    moved = s.real(s.bits(x) + step)
+    least = s.select(is_up, _LEAST[dtype], s.constant(-_LEAST[dtype], "f32"))
+    if dtype == "f16":  # whose subnormal numbers are normal in f32
+        is_even_spaced = s.abs(x) < _LEAST_NORMAL_F16
+        is_even_spaced |= s.abs(x).equals(_LEAST_NORMAL_F16) & (is_up ^ (x > 0))
+        near = s.binary("copysign", x + least, x)
+        moved = s.select(is_even_spaced, near, moved)
+        largest = s.binary("copysign", s.constant(_LARGEST_F16, "f32"), x)
+        moved = s.select(s.abs(x).equals(math.inf), largest, moved)
+    moved = s.select(x.equals(0), least, moved)
     return s.select(s.is_nan(x) | s.is_nan(y), x + y, s.select(x.equals(y), y, moved))
 
 

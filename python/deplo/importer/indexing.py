@@ -230,15 +230,19 @@ def slice_scatter(
 
 
 @handles(aten.select_scatter.default)
-def select_scatter(c: Context, x: Value, source: Value, dim: int, index: int) -> Value:
+def select_scatter(c: Context, x: Value, source: Value, dim: int, index: int | Value) -> Value:
     rank = len(x.shape)
     axis = axis_of(dim, rank)
-    place = index % x.shape[axis]
     coordinates = [d for i, d in enumerate(dims(rank)) if i != axis]
-    guard = within(f"d{axis}", place, place + 1)
-    return gather(
-        c.b, c.shape, [Source(c.tensor(source), coordinates, guard), Source(x, dims(rank))]
-    )
+    if isinstance(index, Value):
+        symbols = [wrapped(c.b, index, x.shape[axis])]
+        guard = [f"s0 - d{axis}", f"d{axis} - s0"]
+    else:
+        symbols = []
+        place = index % x.shape[axis]
+        guard = within(f"d{axis}", place, place + 1)
+    pieces = [Source(c.tensor(source), coordinates, guard), Source(x, dims(rank))]
+    return gather(c.b, c.shape, pieces, symbols)
 
 
 @handles(aten.diagonal_scatter.default)

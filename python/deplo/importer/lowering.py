@@ -30,14 +30,17 @@ from .builder import GraphBuilder, Value
 from .dtypes import SUPPORTED, dtype_name
 from .locations import location_of
 from .registry import HANDLERS, Context, Unsupported
-from .unsupported import Problem, describe, nearest, python_name
+from .unsupported import BY_VALUES, Problem, describe, nearest, python_name
 
 _IGNORED = {
     torch.ops.aten._assert_tensor_metadata.default,
     torch.ops.aten._assert_async.msg,
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten.sym_constrain_range.default,
     torch.ops.aten.sym_constrain_range_for_size.default,
 }
-
+_ITEM = torch.ops.aten._local_scalar_dense.default
+_NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)
 
 _VIEWS = {
     torch.ops.aten.alias.default,
@@ -91,7 +94,13 @@ class Lowering:
 
     def lower(self, node: Node) -> None:
         """Emits one `call_function` node."""
-        if node.target in _IGNORED or not all(n in self.values for n in node.all_input_nodes):
+        if node.target in _IGNORED or isinstance(node.meta.get("val"), _NUMBERS):
+            if node.target is _ITEM:
+                self._item(node)
+            return
+        missing = [n for n in node.all_input_nodes if n not in self.values]
+        if missing:
+            self._explain_numbers(node, missing)
             return
         if node.target is operator.getitem:
             self.values[node] = self.values[node.args[0]][node.args[1]]
@@ -117,6 +126,24 @@ class Lowering:
         self._check(node, result)
         self.values[node] = result
 
+    def _item(self, node: Node) -> None:
+        """A number that is read from a tensor stays in its tensor."""
+        tensor = self.values.get(node.args[0])
+        if tensor is not None:
+            self.builder.location = location_of(node)
+            self.values[node] = self.builder.reshape(tensor, ())
+            self._name(node, self.values[node], len(self.builder.lines) - 1)
+
+    def _explain_numbers(self, node: Node, missing: list[Node]) -> None:
+        """`node` needs numbers that Python would compute from the values of tensors."""
+        numbers = [n for n in missing if isinstance(n.meta.get("val"), _NUMBERS)]
+        if numbers and len(numbers) == len(missing):
+            self.problem(
+                f"{python_name(node.target)} with a number computed from the values of a tensor",
+                "compute it as a tensor",
+                node,
+            )
+
     def _context(self, node: Node) -> Context | None:
         """The node's types; a result of unsupported dtype is a problem and gives None."""
         results = node.meta["val"]
@@ -133,6 +160,9 @@ class Lowering:
                 f"supported are {SUPPORTED}",
                 node,
             )
+            return None
+        if not all(isinstance(size, int) for size in results.shape):
+            self.problem(python_name(node.target), BY_VALUES, node)
             return None
         context = Context(self.builder, tuple(results.shape), dtype, used)
         context.storage = lambda: self._storage(node.args[0])

@@ -8,6 +8,7 @@ import torch
 
 from .builder import Value
 from .registry import Context, handles
+from .scalars import Region, Scalar
 
 aten = torch.ops.aten
 
@@ -123,7 +124,12 @@ def batch_norm_training(
     mean, variance, scale = _statistics(c, wide, axes, eps)
     count = math.prod(x.shape[axis] for axis in axes)
     flat = [c.b.reshape(v, (x.shape[1],)) for v in (mean, scale, variance)]
-    unbiased = c.b.binary("mul", flat[2], count / max(count - 1, 1))
+
+    def corrected(s: Region, biased: Scalar) -> Scalar:
+        n = s.constant(count, "f32")
+        return biased * (n / s.max(n - 1, 1))
+
+    unbiased = c.b.map(corrected, [flat[2]], "f32")
 
     def moved(running: Value, batch: Value) -> Value:
         (old,) = c.f32(running)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .builder import Value
-from .dtypes import FLOATS, SUPPORTED, dtype_name
+from .dtypes import FLOATS, INTEGERS, SUPPORTED, TORCH_DTYPES, dtype_name
 from .formulas import integer_power, integer_power_of
 from .registry import Context, Unsupported, handles, number
 
@@ -152,10 +152,18 @@ def clamp(c: Context, x: Value, min: Any = None, max: Any = None) -> Value:
     """minimum(maximum(x, min), max): NaN in any of the three gives NaN, as in PyTorch."""
     result = c.tensor(x)
     if min is not None:
-        result = _binary(c, "maximum", result, min)
+        result = _binary(c, "maximum", result, _nearest(min, c.dtype))
     if max is not None:
-        result = _binary(c, "minimum", result, max)
+        result = _binary(c, "minimum", result, _nearest(max, c.dtype))
     return result
+
+
+def _nearest(bound: Any, dtype: str) -> Any:
+    """A number beyond the range of an integer dtype is no other bound than the range's end."""
+    if isinstance(bound, Value) or dtype not in INTEGERS:
+        return bound
+    info = torch.iinfo(TORCH_DTYPES[dtype])
+    return sorted((info.min, number(bound), info.max))[1]
 
 
 @handles(aten.clamp_min.default, aten.clamp_min.Tensor)
@@ -234,7 +242,7 @@ def full(c: Context, like: Any, fill: Any, *rest: Any, **_: Any) -> Value:
     return c.b.expand(c.b.constant(number(rest[0] if rest else fill), c.dtype), c.shape)
 
 
-@handles(aten.empty.memory_format, aten.empty_permuted.default)
+@handles(aten.empty.memory_format, aten.empty_permuted.default, aten.empty_strided.default)
 def empty(c: Context, *_: Any, **__: Any) -> Value:
     """Any value will do."""
     return c.b.expand(c.b.constant(0, c.dtype), c.shape)

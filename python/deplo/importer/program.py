@@ -25,7 +25,7 @@ from deplo.errors import Error
 from .builder import GraphBuilder, Value
 from .locations import location_of
 from .lowering import Lowering
-from .sizes import Size, SizeBinder, align_shapes
+from .sizes import Size, SizeBinder, align_shapes, names_of, ranges_of
 from .trace import export, input_names, reachable_modules
 
 _MUTATIONS = (
@@ -169,13 +169,15 @@ class _Importer:
         self.program = program
         self.sizes: list[Size] = []
         if dynamic_shapes is not None:
-            binder = SizeBinder(program, dynamic_shapes)
+            names = names_of(program, dynamic_shapes)
+            binder = SizeBinder(program.graph, ranges_of(program), names)
             binder.run()
+            binder.raise_problems()
             self.sizes = binder.sizes
         self.root = nn.ModuleDict({"root": nn.ModuleDict(modules)})
         self.prefixes = prefixes
         self.inputs = inputs
-        self.builder = GraphBuilder(seed)
+        self.builder = GraphBuilder(seed, self.sizes)
         self.lowering = Lowering(self.builder)
         self.bindings: list[Binding] = []
         self.arguments: list[Value] = []
@@ -207,7 +209,7 @@ class _Importer:
         if not results:
             raise Error("the function computes nothing from its inputs: return a new tensor")
         fx_text = self._fx_text()
-        text = self.builder.text(results, self.sizes)
+        text = self.builder.text(results)
         return ImportedProgram(text, fx_text, self.bindings, outputs, self.program, self.sizes)
 
     def _fx_text(self) -> str:
@@ -285,8 +287,7 @@ class _Importer:
             elif isinstance(spec.arg, TensorArgument) and spec.arg.name in changed:
                 slots.append(("input", changed[spec.arg.name]))
             elif isinstance(spec.arg, TensorArgument):
-                value = self.lowering.values.get(nodes[spec.arg.name])
-                slots.append(self._slot(value, results))
+                slots.append(self._slot(nodes[spec.arg.name], results))
             else:
                 self.lowering.problem("an output that is not a tensor", "return tensors", None)
         return Outputs(slots, self.program.call_spec.out_spec, mutations), results
@@ -306,8 +307,10 @@ class _Importer:
             results.append(value)
         return results.index(value)
 
-    def _slot(self, value: Value | None, results: list[Value]) -> tuple[str, Any]:
-        """An output that is an argument is handed back as it came."""
-        if value in self.arguments:
+    def _slot(self, node: Node, results: list[Value]) -> tuple[str, Any]:
+        """An argument is handed back as it came; an operator's result is a new tensor,
+        even if the operator leaves its operand as it is (a clone, ceil of integers)."""
+        value = self.lowering.values.get(node)
+        if node.op == "placeholder" and value in self.arguments:
             return "input", self.arguments.index(value)
         return "result", self._result(value, results) if value is not None else 0

@@ -11,18 +11,10 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 
 from .builder import GraphBuilder, Value
 from .dtypes import FLOATS, HALVES, NAMES, TORCH_DTYPES, is_exact
-from .scalars import Region, Scalar
+from .scalars import Region, Scalar, Unsupported
 
 Handler = Callable[..., Value | tuple[Value | None, ...]]
 HANDLERS: dict[OpOverload, Handler] = {}
-
-
-class Unsupported(Exception):
-    """A handled operator in a form that has no translation.
-
-    The message completes "<operator> ... is not supported: "; it says what
-    about the call is the matter and what to write in its place.
-    """
 
 
 def handles(*targets: OpOverload) -> Callable[[Handler], Handler]:

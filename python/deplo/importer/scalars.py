@@ -8,15 +8,33 @@ Every value knows its dtype and picks the operation: signed or unsigned,
 integer or float. A Python number beside a value takes the value's dtype.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from .dtypes import FLOATS, HALVES, INTEGERS, TORCH_DTYPES, element_literal, ir_type
 
+if TYPE_CHECKING:
+    from .sizes import Size
+
 Number = bool | int | float
 # f64 is for what must be rounded only once, not for tensors.
 REALS = (*FLOATS, "f64")
+
+
+class Unsupported(Exception):
+    """A handled operator in a form that has no translation.
+
+    The message completes "<operator> ... is not supported: "; it says what
+    about the call is the matter and what to write in its place.
+    """
+
+
+def not_of(dtype: str) -> Unsupported:
+    """The refusal of operands of a dtype."""
+    return Unsupported(f"it is not defined for {dtype}; convert the tensor first")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +118,12 @@ _BINARY = {
 }
 
 
+def is_of_size(value: Number, sizes: Sequence["Size"]) -> bool:
+    """Whether `value` is a multiple of a size: no other number of a program is one of
+    its generic number."""
+    return type(value) is int and value > 0 and any(value % size.generic == 0 for size in sizes)
+
+
 class Region:
     """Collects the operations of one region.
 
@@ -107,7 +131,9 @@ class Region:
         lines: their text, without indentation.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: Sequence["Size"] = ()) -> None:
+        """`sizes` are those that each call gives."""
+        self._sizes = sizes
         self.lines: list[str] = []
         self._known: dict[str, Scalar] = {}
 
@@ -119,6 +145,9 @@ class Region:
         return self._known[text]
 
     def constant(self, value: Number, dtype: str) -> Scalar:
+        """A number; a multiple of a size is that of the call."""
+        if is_of_size(value, self._sizes):
+            return self.convert(self.emit(f"graph.size {value} : i64", "i64"), dtype)
         literal = element_literal(value, dtype)
         suffix = "" if dtype == "bool" else f" : {ir_type(dtype)}"
         return self.emit(f"arith.constant {literal}{suffix}", dtype)
@@ -133,7 +162,8 @@ class Region:
             op = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(op, op)
         kind = 0 if x.dtype in REALS else 2 if x.dtype in ("u8", "bool") else 1
         name = _BINARY[op][kind]
-        assert name is not None, (op, x.dtype)
+        if name is None:
+            raise not_of(x.dtype)
         return self.emit(f"{name} %{x.name}, %{y.name} : {ir_type(x.dtype)}", x.dtype)
 
     def _both(self, x: Scalar | Number, y: Scalar | Number) -> tuple[Scalar, Scalar]:
@@ -163,7 +193,8 @@ class Region:
 
     def unary(self, op: str, x: Scalar) -> Scalar:
         """A function of `math` on floats: exp, log1p, floor, ..."""
-        assert x.dtype in REALS, (op, x.dtype)
+        if x.dtype not in REALS:
+            raise not_of(x.dtype)
         return self.emit(f"math.{op} %{x.name} : {x.dtype}", x.dtype)
 
     def neg(self, x: Scalar) -> Scalar:
@@ -260,7 +291,8 @@ class Region:
 
     def quotient(self, x: Scalar, y: Scalar) -> Scalar:
         """x / y towards zero."""
-        assert x.dtype in INTEGERS
+        if x.dtype not in INTEGERS:
+            raise not_of(x.dtype)
         if x.dtype == "u8":
             return self.select(y.equals(0), 0, x / self.select(y.equals(0), 1, y))
         plain = self.select(y.equals(0) | y.equals(-1), 1, y)

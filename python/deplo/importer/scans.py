@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Handlers of cumulative sums, products and extremes."""
+"""Handlers of cumulative sums, products, extremes and sums of exponentials."""
 
 from typing import Any
 
@@ -32,6 +32,11 @@ def cumsum(c: Context, x: Value, dim: int, dtype: Any = None) -> Value:
 @handles(aten.cumprod.default)
 def cumprod(c: Context, x: Value, dim: int, dtype: Any = None) -> Value:
     return _scan(c, "mul", c.tensor(x), dim)
+
+
+@handles(aten.logcumsumexp.default)
+def logcumsumexp(c: Context, x: Value, dim: int) -> Value:
+    return _scan(c, "logaddexp", c.tensor(x), dim)
 
 
 @handles(aten.cummax.default)

@@ -137,6 +137,24 @@ def scatter_reduce(
     return _combined(c, x, dim, index, src, reduce, include_self)
 
 
+@handles(aten.index_reduce.default)
+def index_reduce(
+    c: Context,
+    x: Value,
+    dim: int,
+    index: Value,
+    source: Value,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Value:
+    """A scatter in which all entries of a slice lead to the same place."""
+    axis = axis_of(dim, len(source.shape))
+    shape = [n if i == axis else 1 for i, n in enumerate(source.shape)]
+    everywhere = c.b.expand(c.b.reshape(index, shape), source.shape)
+    return _combined(c, x, dim, everywhere, source, reduce, include_self)
+
+
 @handles(aten.scatter.reduce, aten.scatter.value_reduce)
 def scatter_with(
     c: Context, x: Value, dim: int, index: Value, src: Value | float, *, reduce: str
@@ -144,6 +162,11 @@ def scatter_with(
     if not isinstance(src, Value):
         src = c.b.expand(c.b.constant(src, c.dtype), index.shape)
     return _combined(c, x, dim, index, src, reduce, include_self=True)
+
+
+def _wide(dtype: str) -> str:
+    """What entries are combined in: unsigned bytes and bools have their order in i32."""
+    return "f32" if dtype in FLOATS else "i32" if dtype in ("i8", "u8", "bool") else dtype
 
 
 def _identity(name: str, dtype: str) -> int | float:
@@ -157,13 +180,11 @@ def _identity(name: str, dtype: str) -> int | float:
 def _combined(
     c: Context, x: Value, dim: int, index: Value, src: Value, name: str, include_self: bool
 ) -> Value:
-    if c.dtype in ("u8", "bool") and name not in ("sum", "add"):
-        raise Unsupported(f"reduce='{name}' of {c.dtype}; convert to int32 first")
     x, index, src = _lifted(c, x, index, c.tensor(src))
     if math.prod(index.shape) == 0:
         return c.b.reshape(x, c.shape)
     pull = _pull(c, x, dim, index)
-    wide = "f32" if c.dtype in FLOATS else c.dtype
+    wide = _wide(c.dtype)
     monoid, _ = _REDUCTIONS[name]
     folded = pull.fold(monoid, c.b.cast(src, wide), _identity(name, wide))
     operands = [folded, c.b.cast(x, wide)]
@@ -180,7 +201,11 @@ def _combined(
         if name == "mean":
             number = count + 1 if include_self else s.select(count.equals(0), 1, count)
             divisor = s.convert(number, wide)
-            result = result / divisor if wide == "f32" else s.floor_quotient(result, divisor)
+            if wide == "f32":
+                return result / divisor
+            # PyTorch adds in the tensor's dtype, in which the sum may wrap.
+            sum_ = s.convert(s.convert(result, c.dtype), wide)
+            result = s.floor_quotient(sum_, divisor)
         return result
 
     return c.b.reshape(c.b.map(total, operands, c.dtype), c.shape)
@@ -249,7 +274,7 @@ def _put_rows(c: Context, x: Value, entries: Value, source: Value, accumulate: b
         row = c.b.reshape(last, [x.shape[0], *([1] * (rank - 1))])
         pieces = [Source(source, ["s0", *dims(rank)[1:]], ["s0"]), Source(x, dims(rank))]
         return gather(c.b, x.shape, pieces, [row])
-    wide = "f32" if c.dtype in FLOATS else c.dtype
+    wide = _wide(c.dtype)
     shape = [x.shape[0], *x.shape[1:], count]
     pairs = c.b.expand(c.b.reshape(entries, [*([1] * rank), count]), shape)
     order = [*range(1, rank), 0]
@@ -273,3 +298,46 @@ def _masked_put(c: Context, x: Value, mask: Value, values: Value, accumulate: bo
         return s.select(s.convert(chosen, "bool"), old + new if accumulate else new, old)
 
     return c.b.map(choose, [c.b.expand(wide_mask, x.shape), value, x], c.dtype)
+
+
+@handles(aten.masked_scatter.default)
+def masked_scatter(c: Context, x: Value, mask: Value, source: Value) -> Value:
+    """The n-th place where the mask is true takes the n-th element of `source`."""
+    if math.prod(c.shape) == 0 or math.prod(source.shape) == 0:
+        return c.b.expand(x, c.shape)
+    size = [math.prod(c.shape)]
+    chosen = c.b.reshape(c.b.expand(mask, c.shape), size)
+    counts = c.b.scan("add", c.b.cast(chosen, "i64"), 0)
+    number = c.b.map(lambda s, m, n: s.select(m, n - 1, -1), [chosen, counts], "i64")
+    flat = c.b.reshape(source, [math.prod(source.shape)])
+    old = c.b.reshape(c.b.expand(x, c.shape), size)
+    pieces = [Source(flat, ["s0"], ["s0"]), Source(old, ["d0"])]
+    return c.b.reshape(gather(c.b, size, pieces, [number]), c.shape)
+
+
+@handles(aten.as_strided_scatter.default)
+def as_strided_scatter(
+    c: Context,
+    x: Value,
+    source: Value,
+    size: list[int],
+    stride: list[int],
+    storage_offset: int | None = None,
+) -> Value:
+    """The elements of `source` at their places in the storage of `x`."""
+    first = storage_offset or 0
+    last = first + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if last >= math.prod(x.shape) and 0 not in size:
+        raise Unsupported("it reaches beyond the tensor; index the tensor that it is a view of")
+
+    def place(s: Region, *coordinates: Scalar) -> Scalar:
+        result = s.constant(first, "i64")
+        for coordinate, distance in zip(coordinates, stride, strict=True):
+            result = result + coordinate * distance
+        return result
+
+    count = math.prod(size)
+    places = c.b.reshape(c.b.generate(place, size, "i64"), [count])
+    flat = c.b.reshape(x, [math.prod(x.shape)])
+    result = _put_rows(c, flat, places, c.b.reshape(c.tensor(source), [count]), False)
+    return c.b.reshape(result, c.shape)

@@ -8,13 +8,15 @@ no other size. Every multiple of it stands for that multiple of the size.
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import Dim, ExportedProgram
-from torch.fx import Node
+from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
@@ -24,12 +26,14 @@ from .locations import location_of
 
 # A program may have so many; then each ends at the number at most, so that byte
 # counts of their products stay below 2**63.
-_LIMITS = {1: 2**31 - 1, 2: 2**20 - 1}
+LIMITS = {1: 2**31 - 1, 2: 2**20 - 1, 3: 2**16 - 1}
 # Generic numbers are above every tile and every block.
-_LEAST_GENERIC = 2**20
+_LEAST_GENERICS = {1: 2**20, 2: 2**20, 3: 2**16}
+# Addresses and byte counts are below that, of elements of up to 8 bytes.
+_MOST_ELEMENTS = 2**59
 
 _aten = torch.ops.aten
-# Operators that take sizes, and which of their arguments are some.
+# Operators that take sizes, and which of their arguments may be some.
 _SIZE_ARGUMENTS = {
     _aten.view.default: (1,),
     _aten.reshape.default: (1,),
@@ -37,6 +41,17 @@ _SIZE_ARGUMENTS = {
     _aten.expand.default: (1,),
     _aten.full.default: (0,),
     _aten.slice.Tensor: (2, 3),
+    _aten.repeat.default: (1,),
+    _aten.rms_norm.default: (1,),
+    _aten.layer_norm.default: (1,),
+    _aten.native_layer_norm.default: (1,),
+    _aten.native_group_norm.default: (3, 4, 5),
+    # Numbers, of which a multiple of a generic one becomes the call's size.
+    _aten.add.Tensor: (1,),
+    _aten.sub.Tensor: (1,),
+    _aten.mul.Tensor: (1,),
+    _aten.div.Tensor: (1,),
+    _aten.arange.start_step: (1,),
 }
 _CHECKS = {
     _aten._assert_scalar.default,
@@ -86,58 +101,102 @@ def _generic_number(above: int, others: Iterable[int]) -> int:
     return number
 
 
-class SizeBinder:
-    """Puts numbers in the place of an exported program's symbols."""
+def ranges_of(program: ExportedProgram) -> dict[Any, tuple[int, int | None]]:
+    """The declared minimum and maximum of each symbol; None for no maximum."""
+    return {symbol: range_of(bounds) for symbol, bounds in program.range_constraints.items()}
 
-    def __init__(self, program: ExportedProgram, shapes: Sequence[Any]) -> None:
-        self.program = program
-        nodes = list(program.graph.nodes)
-        values = [node.meta.get("val") for node in nodes]
+
+def range_of(bounds: Any) -> tuple[int, int | None]:
+    """As numbers."""
+    is_bounded = bounds.upper.is_finite and bounds.upper < 2**62
+    return max(int(bounds.lower), 0), int(bounds.upper) if is_bounded else None
+
+
+def names_of(program: ExportedProgram, shapes: Sequence[Any]) -> dict[Any, str]:
+    """Symbols by the names that a user gave them.
+
+    Args:
+        shapes: the declaration, an entry for each input.
+    """
+    names: dict[Any, str] = {}
+    nodes = {node.name: node for node in program.graph.nodes}
+    specs = [s for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
+    for spec, declared in zip(specs, shapes, strict=True):
+        for axis, size in enumerate(getattr(nodes[spec.arg.name].meta["val"], "shape", ())):
+            name = _declared_name(declared, axis)
+            if isinstance(size, torch.SymInt) and name:
+                for symbol in size.node.expr.free_symbols:
+                    names.setdefault(symbol, name)
+    return names
+
+
+def symbols_of(value: Any) -> list[Any]:
+    """Those of which sizes of a tensor are made, or an integer."""
+    sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
+    found: dict[Any, None] = {}
+    for size in sizes:
+        if isinstance(size, torch.SymInt):
+            found.update(dict.fromkeys(sorted(size.node.expr.free_symbols, key=str)))
+    return list(found)
+
+
+class SizeBinder:
+    """Puts numbers in the place of a graph's symbols.
+
+    Attributes:
+        sizes: that each call gives.
+        symbols: of PyTorch, one for each size.
+        problems: what can't be done with a size, by node.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        ranges: Mapping[Any, tuple[int, int | None]],
+        names: Mapping[Any, str] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.problems: dict[Node, str] = {}
         symbols: dict[Any, str] = {}
         fixed: set[int] = set()
-        inputs = iter(shapes)
-        users = {
-            s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"
-        }
-        for node, value in zip(nodes, values, strict=True):
-            declared = next(inputs) if node.name in users else None
-            for leaf in pytree.tree_leaves(value):
-                if not isinstance(leaf, torch.Tensor):
-                    continue
-                for axis, size in enumerate(leaf.shape):
-                    if isinstance(size, torch.SymInt):
-                        for symbol in sorted(size.node.expr.free_symbols, key=str):
-                            name = _declared_name(declared, axis) or f"s{len(symbols)}"
-                            symbols.setdefault(symbol, name)
-                    else:
-                        fixed.add(size)
-        self.sizes = self._choose(symbols, fixed)
+        for node in graph.nodes:
+            fixed.update(n for n in pytree.tree_leaves((node.args, node.kwargs)) if type(n) is int)
+            for leaf in pytree.tree_leaves(node.meta.get("val")):
+                if isinstance(leaf, torch.Tensor):
+                    fixed.update(size for size in leaf.shape if isinstance(size, int))
+                    for symbol in symbols_of(leaf):
+                        symbols.setdefault(symbol, (names or {}).get(symbol, f"s{len(symbols)}"))
+        self.symbols = list(symbols)
+        self.sizes = self._choose(symbols, ranges, fixed)
         self._numbers = {s: size.generic for s, size in zip(symbols, self.sizes, strict=True)}
 
-    def _choose(self, symbols: dict[Any, str], fixed: set[int]) -> list[Size]:
+    def _choose(
+        self,
+        symbols: dict[Any, str],
+        ranges: Mapping[Any, tuple[int, int | None]],
+        fixed: set[int],
+    ) -> list[Size]:
         if not symbols:
             return []
         names = list(symbols.values())
-        limit = _LIMITS.get(len(names))
+        limit = LIMITS.get(len(names))
         if limit is None:
             raise Error(
                 f"the sizes {', '.join(names)} are known at run time only, but a program may have "
-                f"at most {max(_LIMITS)} such sizes: fix the others"
+                f"at most {max(LIMITS)} such sizes: fix the others"
             )
         sizes: list[Size] = []
         for symbol, name in symbols.items():
-            bounds = self.program.range_constraints.get(symbol)
-            low = int(bounds.lower) if bounds is not None else 2
-            is_bounded = bounds is not None and bounds.upper.is_finite and bounds.upper < 2**62
-            high = int(bounds.upper) if is_bounded else limit
+            low, high = ranges.get(symbol, (2, None))
+            high = limit if high is None else high
             if high > limit:
                 raise Error(
                     f"size '{name}' is declared to go to {high}, but with {len(names)} sizes that "
                     f"are known at run time each may go to {limit}: declare a smaller maximum"
                 )
             taken = [size.generic for size in sizes]
-            generic = _generic_number(max(high, _LEAST_GENERIC, *taken), fixed)
-            sizes.append(Size(name, generic, max(low, 0), high))
+            generic = _generic_number(max(high, _LEAST_GENERICS[len(names)], *taken), fixed)
+            sizes.append(Size(name, generic, low, high))
         return sizes
 
     def number(self, size: Any) -> int | None:
@@ -157,24 +216,37 @@ class SizeBinder:
         return result
 
     def run(self) -> None:
-        """Makes all shapes, strides and arguments of the graph numbers."""
-        graph = self.program.graph_module.graph
-        for node in reversed(list(graph.nodes)):
+        """Makes all shapes, strides and arguments of the graph numbers.
+
+        What has a problem keeps its symbols.
+        """
+        for node in reversed(list(self.graph.nodes)):
             if node.target in _CHECKS and not node.users:
-                graph.erase_node(node)  # of a range, which each call checks
-        for node in graph.nodes:
+                self.graph.erase_node(node)  # of a range, which each call checks
+        for node in self.graph.nodes:
             value = node.meta.get("val")
-            if not isinstance(value, torch.SymInt | int) or node.op != "call_function":
-                node.meta["val"] = pytree.tree_map_only(
-                    torch.Tensor, lambda tensor, node=node: self._tensor(tensor, node), value
-                )
-                continue
-            for user in list(node.users):
-                self._replace(node, value, user)
-        for node in reversed(list(graph.nodes)):
+            if isinstance(value, torch.SymFloat | float) and node.op == "call_function":
+                for user in node.users:
+                    if isinstance(user.meta.get("val"), torch.Tensor):
+                        self._say_it_is_a_number(user, value)
+            elif not isinstance(value, torch.SymInt | int):
+                self._bind_value(node, value)
+            elif node.op in ("call_function", "placeholder"):
+                for user in list(node.users):
+                    self._replace(node, value, user)
+        for node in reversed(list(self.graph.nodes)):
             if isinstance(node.meta.get("val"), torch.SymInt | int | torch.SymBool | bool):
                 if not node.users and node.op == "call_function":
-                    graph.erase_node(node)
+                    self.graph.erase_node(node)
+
+    def raise_problems(self) -> None:
+        """Raises an `Error` that says the first."""
+        for problem in self.problems.values():
+            raise Error(problem)
+
+    def _problem(self, node: Node, text: str) -> None:
+        where = location_of(node)
+        self.problems.setdefault(node, f"{f'{where}: ' if where else ''}{_name(node)} {text}")
 
     def _replace(self, node: Node, value: Any, user: Node) -> None:
         """Puts the number in the place of `node` in the arguments of `user`."""
@@ -182,31 +254,50 @@ class SizeBinder:
             return  # arithmetic on sizes: its result is what matters
         number = self.number(value)
         places = _SIZE_ARGUMENTS.get(user.target, ())
-        where = location_of(user)
-        prefix = f"{where}: " if where else ""
         for place, argument in enumerate(user.args):
-            if node not in pytree.tree_leaves(argument):
-                continue
-            if user.op == "output" or place not in places:
-                raise Error(
-                    f"{prefix}{_name(user)} uses the size {value} as a number, but it is known at "
-                    "run time only: fix that size"
-                )
+            if node in pytree.tree_leaves(argument) and (
+                user.op == "output" or place not in places
+            ):
+                self._say_it_is_a_number(user, value)
+                return
         if number is None:
-            raise Error(f"{prefix}{_name(user)} takes the size {value}, {_NO_PRODUCT}")
+            self._problem(user, f"takes the size {value}, {_NO_PRODUCT}")
+            return
         user.args = map_arg(user.args, lambda n: number if n is node else n)
 
+    def _say_it_is_a_number(self, user: Node, value: Any) -> None:
+        self._problem(
+            user,
+            f"uses the size {value} as a number, but it is known at run time only: fix that size",
+        )
+
+    def _bind_value(self, node: Node, value: Any) -> None:
+        leaves, spec = pytree.tree_flatten(value)
+        bound = [
+            self._tensor(leaf, node) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves
+        ]
+        if node not in self.problems:
+            node.meta["val"] = pytree.tree_unflatten(bound, spec)
+
     def _tensor(self, tensor: torch.Tensor, node: Node) -> torch.Tensor:
-        shape = [self.number(size) for size in tensor.shape]
-        strides = [self.number(stride) for stride in tensor.stride()]
-        if None in shape or None in strides:
-            where = location_of(node)
-            size = next(s for s in (*tensor.shape, *tensor.stride()) if self.number(s) is None)
-            raise Error(
-                f"{f'{where}: ' if where else ''}{_name(node)} makes a tensor of size {size}, "
-                f"{_NO_PRODUCT}"
+        sizes = (*tensor.shape, *tensor.stride())
+        if all(isinstance(size, int) for size in sizes):
+            return tensor
+        numbers = [self.number(size) for size in sizes]
+        if None in numbers:
+            size = sizes[numbers.index(None)]
+            self._problem(node, f"makes a tensor of size {size}, {_NO_PRODUCT}")
+            return tensor
+        shape, strides = numbers[: tensor.dim()], numbers[tensor.dim() :]
+        if math.prod(shape) >= _MOST_ELEMENTS:
+            self._problem(
+                node, "makes a tensor that may be larger than memory: declare smaller maxima"
             )
-        return torch.empty_strided(shape, strides, dtype=tensor.dtype, device="meta")
+            return tensor
+        with tensor.fake_mode if isinstance(tensor, FakeTensor) else nullcontext():
+            # Without a mode it would be memory.
+            device = tensor.device if isinstance(tensor, FakeTensor) else "meta"
+            return torch.empty_strided(shape, strides, dtype=tensor.dtype, device=device)
 
 
 _NO_PRODUCT = "which is no product of sizes that are known at run time: fix those sizes"

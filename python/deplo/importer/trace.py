@@ -5,6 +5,7 @@
 import contextlib
 import functools
 import inspect
+import io
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +15,12 @@ import torch
 import torch.fx.traceback
 from torch import nn
 from torch._decomp import decomposition_table
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+)
 from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from deplo.errors import Error
 
@@ -97,9 +103,10 @@ def export(
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """No warnings and no logged tracebacks: a failure is reported once, as an `Error`."""
+    """No warnings, logged tracebacks or printed graphs: a failure is reported once, as an
+    `Error`."""
     level = logging.root.manager.disable
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         logging.disable(logging.CRITICAL)
         try:
@@ -113,7 +120,6 @@ _BEYOND_CORE = (
     "_upsample_nearest_exact1d",
     "_upsample_nearest_exact2d",
     "_upsample_nearest_exact3d",
-    "as_strided_scatter",
     "grid_sampler_2d",
     "upsample_bicubic2d",
     "upsample_bilinear2d",
@@ -138,9 +144,22 @@ def decompositions() -> dict[Any, Callable]:
     return {target: rule for target, rule in table.items() if target not in HANDLERS}
 
 
+# What PyTorch raises where it would have to know the values of a tensor.
+_DATA_DEPENDENCE = (
+    GuardOnDataDependentSymNode,
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+)
+
+
 def explain_failure(error: BaseException) -> str:
     """The line and the first paragraph of what a user's function raised."""
     place: Location | None = location_of_exception(error)
     message = str(error).strip().split("\n\n")[0].replace("\n", " ")
     where = f"{place}: " if place else ""
+    if isinstance(error, _DATA_DEPENDENCE):
+        return (
+            f"{where}what the function does, or the size of a tensor that it makes, depends on "
+            "the values of a tensor: choose elements with torch.where or a mask"
+        )
     return f"{where}the function raised {type(error).__name__} when it was traced: {message}"

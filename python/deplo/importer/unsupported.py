@@ -18,12 +18,21 @@ NEAREST = {
         ("randn", "randint", "randn_like", "normal", "exponential"),
         "torch.rand and dropout; pass other random tensors as inputs",
     ),
-    "gcd": "torch.remainder",
-    "masked_scatter": "torch.where with the mask",
-    "nonzero": "torch.where with three arguments",
-    "item": "keep the value in a tensor",
-    "_local_scalar_dense": "keep the value in a tensor instead of calling .item()",
 }
+# The size of their result depends on values.
+_SIZED_BY_VALUES = (
+    "_unique2",
+    "bincount",
+    "masked_select",
+    "nonzero",
+    "repeat_interleave",
+    "unique_consecutive",
+    "unique_dim",
+)
+BY_VALUES = (
+    "the size of its result depends on the values of a tensor; keep all elements, with "
+    "torch.where or a mask"
+)
 
 
 @dataclass
@@ -53,6 +62,8 @@ def python_name(target: object) -> str:
 def nearest(target: object) -> str:
     """The nearest supported form of an unsupported operator, as a clause."""
     base = python_name(target).removeprefix("aten.").split(".")[0]
+    if base in _SIZED_BY_VALUES:
+        return BY_VALUES
     if base in NEAREST:
         return f"nearest supported: {NEAREST[base]}"
     known = sorted({python_name(op).split(".")[1].lstrip("_") for op in HANDLERS})

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .builder import Value
+from .gathers import Source, dims, gather, wrapped
 from .registry import Context, handles
 
 aten = torch.ops.aten
@@ -74,8 +75,13 @@ def slice_(
 
 
 @handles(aten.select.int)
-def select(c: Context, x: Value, dim: int, index: int) -> Value:
+def select(c: Context, x: Value, dim: int, index: int | Value) -> Value:
+    """By a number, or by a number in a tensor."""
     axis = dim % len(x.shape)
+    if isinstance(index, Value):
+        rest = dims(len(c.shape))
+        place = wrapped(c.b, index, x.shape[axis])
+        return gather(c.b, c.shape, [Source(x, [*rest[:axis], "s0", *rest[axis:]])], [place])
     first = index % x.shape[axis]
     return c.b.reshape(c.b.slice(x, axis, first, first + 1), c.shape)
 

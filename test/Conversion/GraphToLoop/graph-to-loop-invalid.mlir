@@ -54,7 +54,7 @@ func.func @control_flow(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @different_axes(%x: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0:2 = graph.fused @k (%p = %x : tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %1 = graph.reduce add %p axes [0] : tensor<4x4xf32> -> tensor<4xf32>
-    // expected-error @below {{'graph.reduce' op can't be lowered by deplo-graph-to-loop: reductions of one kernel must keep the same axes; run deplo-fuse-vertical}}
+    // expected-error @below {{'graph.reduce' op can't be lowered by deplo-graph-to-loop: reductions and scans of one kernel must keep the same axes; run deplo-fuse-vertical}}
     %2 = graph.reduce add %p axes [1] : tensor<4x4xf32> -> tensor<4xf32>
     graph.yield %1, %2 : tensor<4xf32>, tensor<4xf32>
   }
@@ -154,4 +154,34 @@ func.func @reshaped_twice(%x: tensor<4x6xf32>) -> tensor<8x3xf32> {
     graph.yield %3 : tensor<8x3xf32>
   }
   return %0 : tensor<8x3xf32>
+}
+
+// -----
+
+// A reduction can't run in the sweep of the scan that it reads.
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %0 = graph.fused @reduced (%a = %x : tensor<4x8xf32>) -> (tensor<4xf32>) {
+    %s = graph.scan add %a axis 1 : tensor<4x8xf32>
+    // expected-error @below {{can't be lowered by deplo-graph-to-loop: it reduces what a scan of the same kernel computes; run deplo-fuse-vertical}}
+    %r = graph.reduce add %s axes [1] : tensor<4x8xf32> -> tensor<4xf32>
+    graph.yield %r : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A scan goes along one loop.
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x2x4xf32> {
+  %0 = graph.fused @divided (%a = %x : tensor<4x8xf32>) -> (tensor<4x2x4xf32>) {
+    // expected-error @below {{can't be lowered by deplo-graph-to-loop: a reshape divides the axis of the scan; run deplo-fuse-vertical}}
+    %s = graph.scan add %a axis 1 : tensor<4x8xf32>
+    %v = graph.index_map %s by affine_map<(d0, d1, d2) -> (d0, d1 * 4 + d2)> : tensor<4x8xf32> -> tensor<4x2x4xf32>
+    %n = graph.map (%c = %v : tensor<4x2x4xf32>) -> tensor<4x2x4xf32> {
+      %d = arith.negf %c : f32
+      graph.yield %d : f32
+    }
+    graph.yield %n : tensor<4x2x4xf32>
+  }
+  return %0 : tensor<4x2x4xf32>
 }

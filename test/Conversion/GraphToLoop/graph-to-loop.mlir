@@ -517,3 +517,50 @@ func.func @windows(%x: tensor<4xi1>) -> tensor<3xi1> {
   }
   return %0 : tensor<3xi1>
 }
+
+// -----
+
+// A scan is a sweep with running values; narrow floats run in f32. The axes
+// that it keeps are parallel.
+// CHECK-LABEL: loop.kernel @scan
+// CHECK-NEXT:    loop.for %i = 0 to 4 {
+// CHECK-NEXT:      loop.for %j = 0 to 3 {
+// CHECK-NEXT:        loop.scan %k = 0 to 8 {
+// CHECK-NEXT:          %[[A:.*]] = loop.load %{{.*}}[%i, %k, %j] : memref<4x8x3xbf16>
+// CHECK-NEXT:          %[[W:.*]] = arith.extf %[[A]] : bf16 to f32
+// CHECK-NEXT:          %[[S:.*]] = loop.running add %[[W]] : f32
+// CHECK-NEXT:          %[[N:.*]] = arith.truncf %[[S]] : f32 to bf16
+// CHECK-NEXT:          loop.store %[[N]], %{{.*}}[%i, %k, %j]
+func.func @main(%x: tensor<4x8x3xbf16>) -> tensor<4x8x3xbf16> {
+  %0 = graph.fused @scan (%a = %x : tensor<4x8x3xbf16>) -> (tensor<4x8x3xbf16>) {
+    %s = graph.scan add %a axis 1 : tensor<4x8x3xbf16>
+    graph.yield %s : tensor<4x8x3xbf16>
+  }
+  return %0 : tensor<4x8x3xbf16>
+}
+
+// -----
+
+// A reduction of the row, then the sweep, with one running value of another.
+// CHECK-LABEL: loop.kernel @after_reduction
+// CHECK-NEXT:    loop.for %i = 0 to 4 {
+// CHECK-NEXT:      %[[R:.*]] = loop.reduce max %k = 0 to 8 : f32 {
+// CHECK:           loop.scan %k = 0 to 8 {
+// CHECK:             %[[D:.*]] = arith.subf %{{.*}}, %[[R]]
+// CHECK-NEXT:        %[[S:.*]] = loop.running add %[[D]] : f32
+// CHECK-NEXT:        %[[M:.*]] = loop.running min %[[S]] : f32
+// CHECK-NEXT:        loop.store %[[M]]
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = graph.fused @after_reduction (%a = %x : tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+    %r = graph.reduce max %a axes [1] : tensor<4x8xf32> -> tensor<4xf32>
+    %b = graph.index_map %r by affine_map<(d0, d1) -> (d0)> : tensor<4xf32> -> tensor<4x8xf32>
+    %d = graph.map (%c = %a : tensor<4x8xf32>, %e = %b : tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %f = arith.subf %c, %e : f32
+      graph.yield %f : f32
+    }
+    %s = graph.scan add %d axis 1 : tensor<4x8xf32>
+    %m = graph.scan min %s axis 1 : tensor<4x8xf32>
+    graph.yield %m : tensor<4x8xf32>
+  }
+  return %0 : tensor<4x8xf32>
+}

@@ -155,6 +155,45 @@ loop.kernel @choice(%c: memref<8xi8>, %x: memref<8xbf16>, %y: memref<8xbf16>) {
 
 // -----
 
+// A scan is a loop that carries what its running values fold, sums of f32 in
+// f64.
+// CHECK-LABEL: llvm.func private @scan.body
+// CHECK:         llvm.br ^[[LOOP:.*]](%{{.*}}, %{{.*}}, %{{.*}} : i64, f64, f32)
+// CHECK:       ^[[LOOP]](%{{.*}}: i64, %[[S:.*]]: f64, %[[M:.*]]: f32):
+// CHECK:         %[[A:.*]] = llvm.load
+// CHECK:         %[[W:.*]] = llvm.fpext %[[A]] : f32 to f64
+// CHECK:         %[[T:.*]] = llvm.fadd %[[S]], %[[W]] : f64
+// CHECK:         %[[N:.*]] = llvm.fptrunc %[[T]] : f64 to f32
+// CHECK:         %[[U:.*]] = llvm.intr.maximum(%[[M]], %[[N]]) : (f32, f32) -> f32
+// CHECK:         llvm.store %[[U]]
+// CHECK:         llvm.br ^[[LOOP]](%{{.*}}, %[[T]], %[[U]] : i64, f64, f32)
+loop.kernel @scan(%x: memref<8xf32>, %y: memref<8xf32>) {
+  loop.scan %k = 0 to 8 {
+    %a = loop.load %x[%k] : memref<8xf32>
+    %s = loop.running add %a : f32
+    %m = loop.running max %s : f32
+    loop.store %m, %y[%k] : memref<8xf32>
+  }
+}
+
+// -----
+
+// Neighbouring columns are scanned at once.
+// CHECK-LABEL: llvm.func private @columns.body
+// CHECK:         %[[A:.*]] = llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr -> vector<16xi64>
+// CHECK:         llvm.add %{{.*}}, %[[A]] : vector<16xi64>
+loop.kernel @columns(%x: memref<8x32xi64>, %y: memref<8x32xi64>) {
+  loop.for %i = 0 to 32 {
+    loop.scan %k = 0 to 8 {
+      %a = loop.load %x[%k, %i] : memref<8x32xi64>
+      %s = loop.running add %a : i64
+      loop.store %s, %y[%k, %i] : memref<8x32xi64>
+    }
+  }
+}
+
+// -----
+
 // Without kernels nothing changes.
 // CHECK-LABEL: func.func @no_kernels
 // CHECK-NOT:   module @kernels

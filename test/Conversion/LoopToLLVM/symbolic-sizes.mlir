@@ -1,4 +1,4 @@
-// RUN: deplo-opt %s --deplo-loop-to-llvm | FileCheck %s
+// RUN: deplo-opt %s --split-input-file --deplo-loop-to-llvm | FileCheck %s
 
 // Sizes come behind the pointers, as 64-bit integers; loops end at them, and
 // strides are multiples of them. The number that stands for one is gone.
@@ -18,6 +18,30 @@ module attributes {graph.sizes = {rows = array<i64: 1048583, 0, 5000>}} {
         %a = loop.load %x[%i, %j] : memref<5x1048583xf32>
         loop.store %a, %y[%i, %j] : memref<5x1048583xf32>
       }
+    }
+  }
+}
+
+// -----
+
+// A reduction ends at the size, and the size is a number of the program.
+module attributes {graph.sizes = {n = array<i64: 1048583, 0, 5000>}} {
+  // CHECK-LABEL: llvm.func private @mean.body(
+  // CHECK-SAME:    %[[N:[a-z0-9]+]]: i64)
+  // CHECK:         llvm.icmp "slt" %{{.*}}, %[[N]] : i64
+  // CHECK:         llvm.sitofp %[[N]] : i64 to f32
+  // CHECK-NOT:     1048583
+  // CHECK-LABEL: llvm.func @mean(
+  loop.kernel @mean(%x: memref<5x1048583xf32>, %y: memref<5xf32>) {
+    loop.for %i = 0 to 5 {
+      %s = loop.reduce max %k = 0 to 1048583 : f32 {
+        %a = loop.load %x[%i, %k] : memref<5x1048583xf32>
+        loop.yield %a : f32
+      }
+      %n = loop.size 1048583 : i64
+      %f = arith.sitofp %n : i64 to f32
+      %m = arith.divf %s, %f : f32
+      loop.store %m, %y[%i] : memref<5xf32>
     }
   }
 }

@@ -70,3 +70,14 @@ module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors =
     }
   }
 }
+
+// -----
+
+module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>} {
+  // Warps that count neighbours, and lanes that count what is further apart.
+  tile.kernel @k(%x: memref<64xf32>) axes(%i = 64 tile) warps(2) {
+    %a = tile.load %x[%i] : memref<64xf32> -> tensor<64xf32, #tile.layout<[64], register = [], lane = [[2], [4], [8], [16], [32]], warp = [[1]]>>
+    // expected-error @below {{layout's registers, lanes and warps do not follow one another along axis 0}}
+    %s, %t = tile.scan add %a axis 0 : (tensor<64xf32, #tile.layout<[64], register = [], lane = [[2], [4], [8], [16], [32]], warp = [[1]]>>) -> (tensor<64xf32, #tile.layout<[64], register = [], lane = [[2], [4], [8], [16], [32]], warp = [[1]]>>, tensor<f32, #tile.layout<[], register = [], lane = [[], [], [], [], []], warp = [[]]>>)
+  }
+}

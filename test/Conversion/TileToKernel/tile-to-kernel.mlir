@@ -23,6 +23,30 @@ module attributes {tile.target = #target} {
 // -----
 
 #target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[256], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
+
+// A kernel that waits is launched before those that it depends on are complete.
+// They write what it reads meanwhile: such pointers are not noalias.
+// CHECK-LABEL: llvm.func @waits(
+//  CHECK-SAME:   %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.readonly}
+//  CHECK-SAME:   %[[Y:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.writeonly}
+//  CHECK-SAME:   tile.launch = #tile.launch<blocks = 4, threads = 64, shared_bytes = 0, programmatic = true>
+//       CHECK:   nvvm.griddepcontrol launch_dependents
+//       CHECK:   nvvm.griddepcontrol wait
+//       CHECK:   llvm.load
+module attributes {tile.target = #target} {
+  tile.kernel @waits(%x: memref<1024xf32>, %y: memref<1024xf32>) axes(%i = 1024 step 256 grid) warps(2) {
+    tile.launch_dependents
+    tile.wait_dependencies
+    %a = tile.load %x[%i] vector 4 : memref<1024xf32> -> tensor<256xf32, #pointwise>
+    %b = arith.addf %a, %a : tensor<256xf32, #pointwise>
+    tile.store %b, %y[%i] vector 4 : tensor<256xf32, #pointwise>, memref<1024xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
 #row = #tile.layout<[1, 128], register = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], warp = [[0, 64]]>
 #rows = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0]]>
 
@@ -178,5 +202,64 @@ module attributes {tile.target = #target} {
     %m = arith.cmpi sge, %o, %zero : tensor<256xi32, #pointwise>
     %a = tile.gather %x[%o] mask %m else %one vector 4 : (memref<1024xf32>, tensor<256xi32, #pointwise>, tensor<256xi1, #pointwise>, tensor<256xf32, #pointwise>) -> tensor<256xf32, #pointwise>
     tile.store %a, %y[%i] vector 4 : tensor<256xf32, #pointwise>, memref<1024xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#row = #tile.layout<[1, 256], register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128]]>
+#part = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0]]>
+
+// A scan: three additions for the thread's run, five shuffles over the lanes,
+// and the two warps' totals through shared memory, in one of two buffers in
+// turn, so that one barrier is enough. The loop carries the total.
+// CHECK-LABEL: llvm.func @scan
+//       CHECK:   scf.for %[[K:.+]] = %{{.+}} to %{{.+}} step %{{.+}} iter_args(%[[C:.+]] = %{{.+}}) -> (vector<1xf32>)
+// CHECK-COUNT-3:   arith.addf
+//   CHECK-NOT:     arith.addf
+// CHECK-COUNT-5:   nvvm.shfl.sync bfly
+//       CHECK:     arith.divui %[[K]]
+//   CHECK-NOT:     nvvm.barrier
+//       CHECK:     scf.if
+//       CHECK:       llvm.store %{{.+}}, %{{.+}} : f32, !llvm.ptr<3>
+//       CHECK:     nvvm.barrier
+// CHECK-COUNT-2:   llvm.load %{{.+}} : !llvm.ptr<3> -> f32
+//   CHECK-NOT:     nvvm.barrier
+//       CHECK:     scf.yield %{{.+}} : vector<1xf32>
+module attributes {tile.target = #target} {
+  tile.kernel @scan(%x: memref<8x1024xf32>, %y: memref<8x1024xf32>) axes(%i = 8 step 1 grid) warps(2) {
+    %c0 = arith.constant 0 : index
+    %c256 = arith.constant 256 : index
+    %c1024 = arith.constant 1024 : index
+    %zero = arith.constant dense<0.0> : tensor<1xf32, #part>
+    %end = scf.for %k = %c0 to %c1024 step %c256 iter_args(%carry = %zero) -> (tensor<1xf32, #part>) {
+      %a = tile.load %x[%i, %k] vector 4 : memref<8x1024xf32> -> tensor<1x256xf32, #row>
+      %s, %next = tile.scan add %a carry %carry axis 1 : (tensor<1x256xf32, #row>, tensor<1xf32, #part>) -> (tensor<1x256xf32, #row>, tensor<1xf32, #part>)
+      tile.store %s, %y[%i, %k] vector 4 : tensor<1x256xf32, #row>, memref<8x1024xf32>
+      scf.yield %next : tensor<1xf32, #part>
+    }
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#columns = #tile.layout<[4, 32], register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = []>
+#row = #tile.layout<[32], register = [], lane = [[1], [2], [4], [8], [16]], warp = []>
+
+// Down the columns, each of which a thread has to itself, nothing is exchanged.
+// CHECK-LABEL: llvm.func @columns
+//   CHECK-NOT:   nvvm.shfl
+//   CHECK-NOT:   nvvm.barrier
+// CHECK-COUNT-3: arith.maximumf
+//   CHECK-NOT:   arith.maximumf
+//       CHECK:   llvm.return
+module attributes {tile.target = #target} {
+  tile.kernel @columns(%x: memref<4x32xf32>, %y: memref<4x32xf32>) axes(%i = 32 step 32 grid) warps(1) {
+    %c0 = arith.constant 0 : index
+    %a = tile.load %x[%c0, %i] : memref<4x32xf32> -> tensor<4x32xf32, #columns>
+    %s, %t = tile.scan max %a axis 0 : (tensor<4x32xf32, #columns>) -> (tensor<4x32xf32, #columns>, tensor<32xf32, #row>)
+    tile.store %s, %y[%c0, %i] : tensor<4x32xf32, #columns>, memref<4x32xf32>
   }
 }

@@ -261,6 +261,24 @@ func.func @scan_c1(%x: tensor<4x8xf32>) {
 
 // -----
 
+// graph.scan C2: there is no logaddexp of integers.
+func.func @scan_c2(%x: tensor<4x8xi32>) {
+  // expected-error @below {{'graph.scan' op combines elements of 'i32' by logaddexp, expected floats}}
+  %0 = graph.scan logaddexp %x axis 1 : tensor<4x8xi32>
+  return
+}
+
+// -----
+
+// graph.reduce C3: nor is there in a reduction.
+func.func @reduce_c3(%x: tensor<4x8xi32>) {
+  // expected-error @below {{'graph.reduce' op combines elements of 'i32' by logaddexp, expected floats}}
+  %0 = graph.reduce logaddexp %x axes [1] : tensor<4x8xi32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
 // graph.reshape C1: as many elements.
 func.func @reshape_c1(%x: tensor<4x8xf32>) {
   // expected-error @below {{'graph.reshape' op the operand has 32 elements, the result 24}}
@@ -641,6 +659,18 @@ func.func @gather_c3(%x: tensor<8xf32>, %n: tensor<4xi64>) {
 func.func @gather_c4(%x: tensor<8xf32>) {
   // expected-error @below {{'graph.gather' op coordinate 0 of source 0 is not within 8 elements wherever its guard holds}}
   %0 = graph.gather %x by affine_map<(d0) -> (d0 - 2)> where affine_map<(d0) -> (d0 - 1)> : (tensor<8xf32>) -> tensor<10xf32>
+  return
+}
+
+// -----
+
+// graph.size C1: the number is positive.
+func.func @size_c1() {
+  %0 = graph.map () -> tensor<8xi64> {
+    // expected-error @below {{'graph.size' op is of 0, expected a positive number}}
+    %n = graph.size 0 : i64
+    graph.yield %n : i64
+  }
   return
 }
 

@@ -235,6 +235,17 @@ func.func @gathers(%x: tensor<4x8xf32>, %b: tensor<4x8xi1>, %n: tensor<3x8xi64>)
   return
 }
 
+// A size that is known when the program runs, as a number.
+// CHECK-LABEL: func.func @size
+// CHECK:           graph.size 1048583 : i64
+func.func @size() -> tensor<8xi64> {
+  %0 = graph.map () -> tensor<8xi64> {
+    %n = graph.size 1048583 : i64
+    graph.yield %n : i64
+  }
+  return %0 : tensor<8xi64>
+}
+
 // Sums of products: a matrix product, a window that moves along the rows.
 // CHECK-LABEL: func.func @contract
 // CHECK:         %product = graph.contract %{{.+}} by #{{.+}}, %{{.+}} by #{{.+}} : (tensor<4x8xf32>, tensor<8x5xf32>) -> tensor<4x5xf32>

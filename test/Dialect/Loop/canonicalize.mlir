@@ -156,3 +156,35 @@ loop.kernel @known_conditions(%x: memref<8xf32>, %n: memref<8xi64>, %y: memref<8
     loop.store %c, %w[%i] : memref<8xf32>
   }
 }
+
+// -----
+
+// A scan of one iteration is its body, running values what they fold.
+// CHECK-LABEL: loop.kernel @scan_once
+// CHECK-NEXT:    %[[A:.*]] = loop.load %{{.*}}[0]
+// CHECK-NEXT:    loop.store %[[A]], %{{.*}}[0]
+// CHECK-NEXT:  }
+loop.kernel @scan_once(%x: memref<1xf32>, %y: memref<1xf32>) {
+  loop.scan %k = 0 to 1 {
+    %a = loop.load %x[%k] : memref<1xf32>
+    %s = loop.running add %a : f32
+    loop.store %s, %y[%k] : memref<1xf32>
+  }
+}
+
+// -----
+
+// What a running value folds may be the same in all iterations, but it is not;
+// one that nothing uses goes away.
+// CHECK-LABEL: loop.kernel @scan_of_ones
+// CHECK:         loop.scan %k = 0 to 8 {
+// CHECK-NEXT:      %[[S:.*]] = loop.running add %{{.*}} : f32
+// CHECK-NEXT:      loop.store %[[S]]
+loop.kernel @scan_of_ones(%y: memref<8xf32>) {
+  %one = arith.constant 1.0 : f32
+  loop.scan %k = 0 to 8 {
+    %s = loop.running add %one : f32
+    %unused = loop.running mul %s : f32
+    loop.store %s, %y[%k] : memref<8xf32>
+  }
+}

@@ -153,7 +153,7 @@ loop.kernel @reduce_c5() {
 // -----
 
 loop.kernel @unknown_monoid(%x: memref<8xf32>) {
-  // expected-error @below {{unknown monoid 'sub', expected add, mul, max or min}}
+  // expected-error @below {{unknown monoid 'sub', expected one of add, mul, max, min, logaddexp}}
   %s = loop.reduce sub %k = 0 to 8 : f32 {
     %a = loop.load %x[%k] : memref<8xf32>
     loop.yield %a : f32
@@ -439,5 +439,123 @@ loop.kernel @load_c7(%x: memref<8xf32>, %y: memref<8xf32>) {
     // expected-error @below {{expects a condition and a value of the element's type where it is false, or neither}}
     %a = "loop.load"(%x, %i, %true) <{map = affine_map<(d0) -> (d0)>, operandSegmentSizes = array<i32: 1, 1, 1, 0>}> : (memref<8xf32>, index, i1) -> f32
     loop.store %a, %y[%i] : memref<8xf32>
+  }
+}
+
+// -----
+
+// loop.size C1: the number is positive.
+loop.kernel @size_c1(%y: memref<i64>) {
+  // expected-error @below {{'loop.size' op is of 0, expected a positive number}}
+  %n = loop.size 0 : i64
+  loop.store %n, %y[] : memref<i64>
+}
+
+// -----
+
+// loop.size C2: the result is an index or an i64.
+loop.kernel @size_c2(%y: memref<i32>) {
+  // expected-error @below {{'loop.size' op result #0 must be index or 64-bit signless integer, but got 'i32'}}
+  %n = loop.size 1048583 : i32
+  loop.store %n, %y[] : memref<i32>
+}
+
+// -----
+
+// reduce C6: logaddexp is of floats.
+loop.kernel @reduce_c6(%x: memref<8xi32>) {
+  // expected-error @below {{combines elements of 'i32' by logaddexp, expected floats}}
+  %r = loop.reduce logaddexp %k = 0 to 8 : i32 {
+    %a = loop.load %x[%k] : memref<8xi32>
+    loop.yield %a : i32
+  }
+}
+
+// -----
+
+// scan C1: the extent.
+loop.kernel @scan_c1() {
+  // expected-error @below {{extent must not be negative, got -1}}
+  loop.scan %k = 0 to -1 {
+  }
+}
+
+// -----
+
+// scan C2: the variable.
+loop.kernel @scan_c2() {
+  // expected-error @below {{expects a body with one index argument}}
+  "loop.scan"() <{extent = 8 : i64}> ({
+  ^bb0(%k: i32):
+  }) : () -> ()
+}
+
+// -----
+
+// scan C3: no loop in it.
+loop.kernel @scan_c3(%x: memref<8x8xf32>) {
+  loop.scan %k = 0 to 8 {
+    // expected-error @below {{is in a loop.scan, which must not hold other loops}}
+    %r = loop.reduce add %l = 0 to 8 : f32 {
+      %a = loop.load %x[%k, %l] : memref<8x8xf32>
+      loop.yield %a : f32
+    }
+  }
+}
+
+// -----
+
+// A scan is in parallel loops.
+loop.kernel @scan_parent(%x: memref<8x8xf32>) {
+  %r = loop.reduce add %l = 0 to 8 : f32 {
+    // expected-error @below {{expects parent op to be one of 'loop.kernel, loop.for'}}
+    loop.scan %k = 0 to 8 {
+    }
+    %a = loop.load %x[%l, %l] : memref<8x8xf32>
+    loop.yield %a : f32
+  }
+}
+
+// -----
+
+// running C1: the element.
+loop.kernel @running_c1() {
+  loop.scan %k = 0 to 8 {
+    // expected-error @below {{folds 'index', expected an integer or a float}}
+    %s = loop.running add %k : index
+  }
+}
+
+// -----
+
+// running C2: logaddexp is of floats.
+loop.kernel @running_c2(%x: memref<8xi32>) {
+  loop.scan %k = 0 to 8 {
+    %a = loop.load %x[%k] : memref<8xi32>
+    // expected-error @below {{combines elements of 'i32' by logaddexp, expected floats}}
+    %s = loop.running logaddexp %a : i32
+  }
+}
+
+// -----
+
+// A running value belongs to a scan.
+loop.kernel @running_parent(%x: memref<8xf32>) {
+  loop.for %i = 0 to 8 {
+    %a = loop.load %x[%i] : memref<8xf32>
+    // expected-error @below {{expects parent op 'loop.scan'}}
+    %s = loop.running add %a : f32
+  }
+}
+
+// -----
+
+// store C6: iterations of a scan store to different elements.
+loop.kernel @store_c6_scan(%x: memref<8xf32>, %y: memref<8xf32>) {
+  // expected-note @below {{the loop}}
+  loop.scan %k = 0 to 8 {
+    %a = loop.load %x[%k] : memref<8xf32>
+    // expected-error @below {{stores to the same element in every iteration of an enclosing loop}}
+    loop.store %a, %y[0] : memref<8xf32>
   }
 }

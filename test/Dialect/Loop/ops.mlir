@@ -100,3 +100,27 @@ loop.kernel @conditional(%x: memref<8x4xf32>, %n: memref<8xi64>, %y: memref<8xf3
     loop.store %a, %y[%i] : memref<8xf32>
   }
 }
+
+// A size that is known when the program runs, as a number.
+// CHECK-LABEL: loop.kernel @size
+// CHECK:         loop.size 1048583 : i64
+loop.kernel @size(%y: memref<i64>) {
+  %n = loop.size 1048583 : i64
+  loop.store %n, %y[] : memref<i64>
+}
+
+// A sweep with running values, one of them of another.
+// CHECK-LABEL: loop.kernel @scan
+// CHECK:         loop.scan %k = 0 to 8 {
+// CHECK-NEXT:      %[[A:.*]] = loop.load %{{.*}}[%k] : memref<8xf32>
+// CHECK-NEXT:      %[[S:.*]] = loop.running add %[[A]] : f32
+// CHECK-NEXT:      %[[M:.*]] = loop.running logaddexp %[[S]] : f32
+// CHECK-NEXT:      loop.store %[[M]], %{{.*}}[%k] : memref<8xf32>
+loop.kernel @scan(%x: memref<8xf32>, %y: memref<8xf32>) {
+  loop.scan %k = 0 to 8 {
+    %a = loop.load %x[%k] : memref<8xf32>
+    %s = loop.running add %a : f32
+    %m = loop.running logaddexp %s : f32
+    loop.store %m, %y[%k] : memref<8xf32>
+  }
+}

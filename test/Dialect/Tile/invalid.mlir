@@ -106,6 +106,38 @@ tile.kernel @k(%x: memref<128xf32>) axes(%i = 128 tile) {
 
 // -----
 
+// launch_dependents C1.
+tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) warps(1) {
+  %c0 = arith.constant 0 : index
+  scf.for %k = %c0 to %c0 step %c0 {
+    // expected-error @below {{expects parent op 'tile.kernel'}}
+    tile.launch_dependents
+  }
+}
+
+// -----
+
+// wait_dependencies C1.
+tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) warps(1) {
+  %c0 = arith.constant 0 : index
+  scf.for %k = %c0 to %c0 step %c0 {
+    // expected-error @below {{expects parent op 'tile.kernel'}}
+    tile.wait_dependencies
+  }
+}
+
+// -----
+
+// wait_dependencies C2.
+tile.kernel @k(%x: memref<4xf32>) axes(%i = 4 tile) warps(1) {
+  // expected-note @below {{the access}}
+  %a = tile.load %x[%i] : memref<4xf32> -> tensor<4xf32>
+  // expected-error @below {{follows an access to global memory}}
+  tile.wait_dependencies
+}
+
+// -----
+
 // launch C1.
 // expected-error @below {{launch of 0 blocks of 32 threads}}
 "test.op"() {a = #tile.launch<blocks = 0, threads = 32, shared_bytes = 0>} : () -> ()
@@ -408,7 +440,7 @@ tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
 tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
   %c0 = arith.constant 0 : index
   %a = arith.constant dense<0.0> : tensor<8x64xf32>
-  // expected-error @below {{unknown monoid sub, expected add, mul, max or min}}
+  // expected-error @below {{unknown monoid sub, expected one of add, mul, max, min, logaddexp}}
   %s = tile.reduce [sub] %a axis 1 : tensor<8x64xf32> -> tensor<8xf32>
 }
 
@@ -609,6 +641,66 @@ func.func @misalignment_strides(%x: memref<4x1001xf32, strided<[?, 1]>>, %i: ind
 
 // -----
 
+// reduce C4: logaddexp is of floats.
+tile.kernel @k() axes(%i = 8 tile) {
+  %a = arith.constant dense<0> : tensor<8x64xi32>
+  %c = arith.constant dense<0> : tensor<64xi32>
+  // expected-error @below {{combines elements of 'i32' by logaddexp, expected floats}}
+  %s = tile.reduce [logaddexp] %a axis 1 : tensor<8x64xi32> -> tensor<8xi32>
+}
+
+// -----
+
+// scan C1: the axis.
+tile.kernel @k() axes(%i = 8 tile) {
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  %c = arith.constant dense<0.0> : tensor<64xf32>
+  // expected-error @below {{axis 2 is not within a tile of rank 2}}
+  %y, %t = tile.scan add %a axis 2 : (tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+}
+
+// -----
+
+// scan C2: the result.
+tile.kernel @k() axes(%i = 8 tile) {
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  %c = arith.constant dense<0.0> : tensor<64xf32>
+  // expected-error @below {{result is 'tensor<8x32xf32>', expected 'tensor<8x64xf32>'}}
+  %y, %t = tile.scan add %a axis 1 : (tensor<8x64xf32>) -> (tensor<8x32xf32>, tensor<8xf32>)
+}
+
+// -----
+
+// scan C3: the total.
+tile.kernel @k() axes(%i = 8 tile) {
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  %c = arith.constant dense<0.0> : tensor<64xf32>
+  // expected-error @below {{total is 'tensor<64xf32>', expected 'tensor<8xf32>'}}
+  %y, %t = tile.scan add %a axis 1 : (tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<64xf32>)
+}
+
+// -----
+
+// scan C3: the carry.
+tile.kernel @k() axes(%i = 8 tile) {
+  %a = arith.constant dense<0.0> : tensor<8x64xf32>
+  %c = arith.constant dense<0.0> : tensor<64xf32>
+  // expected-error @below {{carry is 'tensor<64xf32>', expected 'tensor<8xf32>'}}
+  %y, %t = tile.scan add %a carry %c axis 1 : (tensor<8x64xf32>, tensor<64xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+}
+
+// -----
+
+// scan C4: logaddexp is of floats.
+tile.kernel @k() axes(%i = 8 tile) {
+  %a = arith.constant dense<0> : tensor<8x64xi32>
+  %c = arith.constant dense<0> : tensor<64xi32>
+  // expected-error @below {{combines elements of 'i32' by logaddexp, expected floats}}
+  %y, %t = tile.scan logaddexp %a axis 1 : (tensor<8x64xi32>) -> (tensor<8x64xi32>, tensor<8xi32>)
+}
+
+// -----
+
 // dot C1: the summed dimension is among the dims.
 func.func @dot_c1(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>, %c: tensor<8x16xf32>) {
   // expected-error @below {{'tile.dot' op dims of lhs must be 2 different numbers from 0 to 2, with 2 among them}}
@@ -681,3 +773,13 @@ func.func @dot_c4(%a: tensor<8x1xf32, #lhs>, %b: tensor<1x4xf32, #rhs>, %c: tens
 // schedule C4: stages.
 // expected-error @below {{schedule has 0 stages, expected at least one}}
 "test.op"() {a = #tile.schedule<block = [64, 64], warps = 4, vector = 4, thread = [8, 8], stages = 0>} : () -> ()
+
+// -----
+
+// slot C1: the ring without its first dimension.
+tile.kernel @k() axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %r = tile.alloc : !tile.buffer<3x64x16xf32, #tile.shared<>>
+  // expected-error @below {{'tile.slot' op is '!tile.buffer<64x8xf32, #tile.shared<>>' of the ring}}
+  %s = tile.slot %r[%c0] : !tile.buffer<3x64x16xf32, #tile.shared<>> -> !tile.buffer<64x8xf32, #tile.shared<>>
+}

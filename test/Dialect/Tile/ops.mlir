@@ -16,10 +16,14 @@
 
 // CHECK-LABEL: tile.kernel @all(%{{.+}}: memref<32x256xf32>, %{{.+}}: memref<256xf32>, %{{.+}}: memref<32x256xf32>)
 //  CHECK-SAME:   axes(%i = 32 step 1 grid) warps(2)
-//  CHECK-SAME:   attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always>}
+//  CHECK-SAME:   attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always, programmatic_launch = never>}
 tile.kernel @all(%x: memref<32x256xf32>, %w: memref<256xf32>, %y: memref<32x256xf32>)
     axes(%i = 32 step 1 grid) warps(2)
-    attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always>} {
+    attributes {schedule = #tile.schedule<block = [1], warps = 2, vector = 4, stage_inputs = always, programmatic_launch = never>} {
+  // CHECK: tile.launch_dependents
+  tile.launch_dependents
+  // CHECK: tile.wait_dependencies
+  tile.wait_dependencies
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
   // CHECK: tile.load %{{.+}}[%i, %{{.+}}] vector 4 : memref<32x256xf32> -> tensor<1x256xf32, #[[$ROW]]>
@@ -92,6 +96,17 @@ tile.kernel @gather(%x: memref<64xf32>, %y: memref<64xf32>) axes(%i = 64 tile) {
   %b = tile.gather %x[%o] mask %m else %a vector 4 : (memref<64xf32>, tensor<64xi32>, tensor<64xi1>, tensor<64xf32>) -> tensor<64xf32>
 }
 
+// A tile is scanned from a carry, or from its first element.
+// CHECK-LABEL: tile.kernel @scan
+tile.kernel @scan(%x: memref<8x64xf32>) axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<8x64xf32> -> tensor<8x64xf32>
+  // CHECK: %[[Y:.+]], %[[T:.+]] = tile.scan add %{{.+}} axis 1 : (tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+  %y, %t = tile.scan add %a axis 1 : (tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+  // CHECK: tile.scan max %[[Y]] carry %[[T]] axis 1 : (tensor<8x64xf32>, tensor<8xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+  %z, %u = tile.scan max %y carry %t axis 1 : (tensor<8x64xf32>, tensor<8xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+}
+
 // -----
 
 // A contraction whose operands lie either way.
@@ -108,4 +123,15 @@ tile.kernel @dot(%x: memref<8x4xf32>, %w: memref<4x16xf32>, %u: memref<4x8xf16>,
   %e = tile.load %v[%j, %c0] : memref<16x4xf16> -> tensor<16x4xf16>
   %f = tile.dot %d dims [2, 0], %e dims [1, 2], %c : tensor<4x8xf16>, tensor<16x4xf16>, tensor<8x16xf32>
   tile.store %f, %y[%i, %j] : tensor<8x16xf32>, memref<8x16xf32>
+}
+
+// -----
+
+// The slots of a ring.
+// CHECK-LABEL: tile.kernel @slot
+// CHECK:         tile.slot %{{.+}}[%{{.+}}] : !tile.buffer<3x64x16xf32, #tile.shared<pad = 4>> -> !tile.buffer<64x16xf32, #tile.shared<pad = 4>>
+tile.kernel @slot() axes(%i = 8 tile) {
+  %c1 = arith.constant 1 : index
+  %r = tile.alloc : !tile.buffer<3x64x16xf32, #tile.shared<pad = 4>>
+  %s = tile.slot %r[%c1] : !tile.buffer<3x64x16xf32, #tile.shared<pad = 4>> -> !tile.buffer<64x16xf32, #tile.shared<pad = 4>>
 }

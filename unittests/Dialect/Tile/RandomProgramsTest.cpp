@@ -13,7 +13,8 @@ using namespace mlir;
 namespace {
 
 /// Writes a random loop.kernel: rows that are reduced, then swept with the
-/// results of the reductions, and maybe a reduction over columns.
+/// results of the reductions, maybe with running values, and maybe a reduction
+/// or a scan over columns.
 class Program {
 public:
   explicit Program(unsigned seed) : random(seed) {}
@@ -21,7 +22,9 @@ public:
   std::string write() {
     rows = pick<int>({1, 2, 3, 5, 8, 17});
     columns = pick<int>({1, 2, 4, 7, 32, 33, 64, 100, 130, 256});
-    std::string body = chance(4) ? writeColumnReduction() : writeRows();
+    std::string body = chance(4)   ? writeColumnReduction()
+                       : chance(6) ? writeColumnScan()
+                                   : writeRows();
     std::string text = "loop.kernel @random(";
     for (size_t i = 0; i < arguments.size(); ++i)
       text += (i ? ", " : "") + arguments[i];
@@ -199,6 +202,18 @@ private:
     }
   }
 
+  /// A running value of an expression that stays small, added to those known.
+  void writeRunning(std::string &text, std::vector<std::string> &known) {
+    std::string value = writeExpression(text, true, known, 2);
+    std::string kind = pick<std::string>({"add", "max", "min", "logaddexp"});
+    std::string running =
+        emit(text, "loop.running " + kind + " " + value + " : f32");
+    std::string scale = emit(
+        text, "arith.constant " + std::to_string(1.0 / columns) + " : f32");
+    known.push_back(
+        emit(text, "arith.mulf " + running + ", " + scale + " : f32"));
+  }
+
   void writeStore(std::string &text, std::string value, std::string shape,
                   std::string indices) {
     std::string element = pick<std::string>({"f32", "f32", "bf16", "f16"}),
@@ -222,13 +237,19 @@ private:
     std::string r = std::to_string(rows), c = std::to_string(columns);
     bool sweeps = known.empty() || !chance(3);
     if (sweeps) {
-      text += "loop.for %k = 0 to " + c + " {\n";
+      bool scans = chance(3);
+      text +=
+          (scans ? "loop.scan %k = 0 to " : "loop.for %k = 0 to ") + c + " {\n";
+      std::vector<std::string> outside = known;
+      for (int i = scans ? 1 + pickInt(2) : 0; i > 0; --i)
+        writeRunning(text, known);
       std::string value = writeExpression(text, true, known, 3);
       writeStore(text, value, r + "x" + c, "%i, %k");
       if (chance(4))
         writeStore(text, writeExpression(text, true, known, 2), c + "x" + r,
                    "%k, %i");
       text += "}\n";
+      known = outside;
     }
     if (!known.empty() && (!sweeps || chance(2)))
       writeStore(text, pick(known), r, "%i");
@@ -243,6 +264,18 @@ private:
     writeReduction(text, known, columns);
     writeStore(text, pick(known), std::to_string(rows), "%i");
     return text + "}\n";
+  }
+
+  /// Memory is contiguous along the parallel loop.
+  std::string writeColumnScan() {
+    std::swap(rows, columns);
+    std::string r = std::to_string(rows), c = std::to_string(columns);
+    std::string text =
+        "loop.for %i = 0 to " + r + " {\nloop.scan %k = 0 to " + c + " {\n";
+    std::vector<std::string> known;
+    writeRunning(text, known);
+    writeStore(text, known.front(), c + "x" + r, "%k, %i");
+    return text + "}\n}\n";
   }
 
   std::mt19937 random;
@@ -293,6 +326,7 @@ TEST_P(RandomPrograms, KeepValues) {
       "tile.kernel(deplo-async-copy" + aligned + ")",
       "tile.kernel(deplo-pad-smem" + aligned + ")",
       "tile.kernel(deplo-hoist-loads{always=true})",
+      "tile.kernel(deplo-prefetch-chunks)",
       "tile.kernel(deplo-mark-unroll)",
       "tile.kernel(deplo-vectorize-access" + aligned + ")",
   };

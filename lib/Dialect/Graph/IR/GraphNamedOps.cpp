@@ -182,7 +182,16 @@ LogicalResult SoftmaxOp::verify() { return verifyAxis(*this); }
 
 LogicalResult LogSoftmaxOp::verify() { return verifyAxis(*this); }
 
-LogicalResult ScanOp::verify() { return verifyAxis(*this); }
+LogicalResult ScanOp::verify() {
+  if (failed(verifyAxis(*this))) // C1
+    return failure();
+  return verifyMonoid(*this, getKind(), getType()); // C2
+}
+
+/// Of one element each, a scan is its operand.
+OpFoldResult ScanOp::fold(FoldAdaptor) {
+  return getType().getDimSize(getAxis()) == 1 ? getInput() : Value();
+}
 
 //===----------------------------------------------------------------------===//
 // Views

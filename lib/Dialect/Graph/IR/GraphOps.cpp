@@ -11,3 +11,7 @@
 
 #define GET_OP_CLASSES
 #include "deplo/Dialect/Graph/IR/GraphOps.cpp.inc"
+
+namespace deplo::graph {
+#include "deplo/Dialect/Graph/IR/GraphTypes.cpp.inc"
+} // namespace deplo::graph

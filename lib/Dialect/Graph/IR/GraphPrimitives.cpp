@@ -6,6 +6,7 @@
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Graph/IR/Shape.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -305,6 +306,18 @@ LogicalResult IndexOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// SizeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult SizeOp::verify() {
+  int64_t number = getNumber();
+  if (number < 1) // C1
+    return emitOpError() << "is of " << number
+                         << ", expected a positive number";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // ReduceOp
 //===----------------------------------------------------------------------===//
 
@@ -331,6 +344,8 @@ LogicalResult ReduceOp::verify() {
     return emitOpError() << "result holds " << getType().getElementType()
                          << ", expected the operand's "
                          << input.getElementType();
+  if (failed(verifyMonoid(*this, getKind(), getType()))) // C3
+    return failure();
   return verifyShape(
       *this, getType(),
       getReducedShape(input.getShape(), getAxes(), /*keepdims=*/false)); // C2
@@ -545,15 +560,22 @@ struct ComposeMaps : OpRewritePattern<IndexMapOp> {
 /// `expr` of coordinates as scalar arithmetic. Coordinates are not negative
 /// and divisors positive, so unsigned division is floor division.
 static Value buildCoordinate(OpBuilder &builder, Location loc, AffineExpr expr,
-                             Type type) {
+                             Type type, const SymbolicSizes &sizes) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return IndexOp::create(builder, loc, type, dim.getPosition());
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return arith::ConstantOp::create(
-        builder, loc, builder.getIntegerAttr(type, constant.getValue()));
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    int64_t number = constant.getValue();
+    if (!sizes.isSymbolic(number))
+      return arith::ConstantOp::create(builder, loc,
+                                       builder.getIntegerAttr(type, number));
+    Value size = SizeOp::create(builder, loc, builder.getI64Type(), number);
+    return type.isInteger(64)
+               ? size
+               : arith::TruncIOp::create(builder, loc, type, size).getResult();
+  }
   auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = buildCoordinate(builder, loc, binary.getLHS(), type);
-  Value rhs = buildCoordinate(builder, loc, binary.getRHS(), type);
+  Value lhs = buildCoordinate(builder, loc, binary.getLHS(), type, sizes);
+  Value rhs = buildCoordinate(builder, loc, binary.getRHS(), type, sizes);
   switch (expr.getKind()) {
   case AffineExprKind::Add:
     return arith::AddIOp::create(builder, loc, lhs, rhs);
@@ -598,6 +620,7 @@ struct ReadGenerated : OpRewritePattern<IndexMapOp> {
     for (AffineExpr expr : map.getResults())
       if (!dividesUnsigned(expr, op.getType().getShape()))
         return failure();
+    SymbolicSizes sizes = SymbolicSizes::get(op);
     auto body = [&](OpBuilder &builder, Location loc, ValueRange) {
       IRMapping mapping;
       for (Operation &scalar : generator.getBody()->without_terminator()) {
@@ -605,7 +628,7 @@ struct ReadGenerated : OpRewritePattern<IndexMapOp> {
           mapping.map(index.getResult(),
                       buildCoordinate(builder, index.getLoc(),
                                       map.getResult(index.getAxis()),
-                                      index.getType()));
+                                      index.getType(), sizes));
         else
           builder.clone(scalar, mapping);
       }

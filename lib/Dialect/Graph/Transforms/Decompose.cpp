@@ -84,24 +84,51 @@ Value decomposeView(PrimitiveBuilder &builder, Operation *op) {
 
 static bool isNamed(Operation *op) {
   return isa_and_nonnull<GraphDialect>(op->getDialect()) &&
-         !op->hasTrait<IsPrimitive>() && !isa<IndexOp, FusedOp, YieldOp>(op);
+         !op->hasTrait<IsPrimitive>() &&
+         !isa<IndexOp, SizeOp, FusedOp, YieldOp>(op);
 }
 
-/// Whether a primitive computes with nothing: its result is known.
+static bool isEmpty(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.hasStaticShape() && type.getNumElements() == 0;
+}
+
+/// Whether a primitive computes or reads nothing: its result is known, or that
+/// of a gather, which never reads from an empty source.
 static bool isOfNothing(Operation *op) {
-  auto isEmpty = [](Value value) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    return type && type.hasStaticShape() && type.getNumElements() == 0;
-  };
-  return isa<MapOp, ReduceOp, ContractOp, IndexMapOp>(op) &&
+  return (op->hasTrait<IsComputation>() || isa<IndexMapOp>(op)) &&
+         !isa<FusedOp>(op) &&
          (isEmpty(op->getResult(0)) ||
           llvm::any_of(op->getOperands(), isEmpty));
+}
+
+/// The gather without its empty sources; without any, what it fills with.
+static Value buildWithoutEmptySources(RewriterBase &rewriter, Location loc,
+                                      GatherOp gather) {
+  SmallVector<Value> sources;
+  SmallVector<AffineMap> maps, guards;
+  for (auto [k, source] : llvm::enumerate(gather.getSources()))
+    if (!isEmpty(source)) {
+      sources.push_back(source);
+      maps.push_back(gather.getMap(k));
+      guards.push_back(gather.getGuard(k));
+    }
+  RankedTensorType type = gather.getType();
+  if (sources.empty())
+    return ConstantOp::create(
+        rewriter, loc,
+        DenseElementsAttr::get(type, Attribute(gather.getFillOrZero())));
+  return GatherOp::create(rewriter, loc, type, sources, gather.getIndices(),
+                          maps, guards, gather.getFillAttr());
 }
 
 /// No elements, or what a reduction or a contraction over none is.
 static Value buildOfNothing(RewriterBase &rewriter, Location loc,
                             Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (auto gather = dyn_cast<GatherOp>(op);
+      gather && type.getNumElements() != 0)
+    return buildWithoutEmptySources(rewriter, loc, gather);
   if (type.getNumElements() == 0 || !isa<ReduceOp, ContractOp>(op))
     return ConstantOp::create(
         rewriter, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>()));
@@ -125,9 +152,8 @@ LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   Value value;
   if (type.getNumElements() == 0 || isOfNothing(op))
     value = buildOfNothing(rewriter, loc, op);
-  for (auto *decomposeKind :
-       {decomposePointwise, decomposeReduction, decomposeNormalization,
-        decomposeScan, decomposeView})
+  for (auto *decomposeKind : {decomposePointwise, decomposeReduction,
+                              decomposeNormalization, decomposeView})
     if (!value)
       value = decomposeKind(builder, op);
   if (!value)

@@ -15,7 +15,6 @@ mlir::Value decomposePointwise(PrimitiveBuilder &builder, mlir::Operation *op);
 mlir::Value decomposeReduction(PrimitiveBuilder &builder, mlir::Operation *op);
 mlir::Value decomposeNormalization(PrimitiveBuilder &builder,
                                    mlir::Operation *op);
-mlir::Value decomposeScan(PrimitiveBuilder &builder, mlir::Operation *op);
 mlir::Value decomposeView(PrimitiveBuilder &builder, mlir::Operation *op);
 
 } // namespace deplo::graph

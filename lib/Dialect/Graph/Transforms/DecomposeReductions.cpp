@@ -52,7 +52,7 @@ static Moments buildMoments(PrimitiveBuilder &builder, Value x,
     return builder.keepDims(builder.reduce(Monoid::Add, value, axes), axes);
   };
   moments.mean = builder.map(sum(x), [&](Scalars s, ValueRange v) {
-    return s.div(v[0], s.constant(moments.count));
+    return s.div(v[0], s.size(moments.count));
   });
   moments.deviation =
       builder.map({x, moments.mean},
@@ -68,10 +68,10 @@ static Moments buildMoments(PrimitiveBuilder &builder, Value x,
 /// (squares - residue^2 / n) / divisor, never negative: rounding may leave the
 /// difference a little below 0, and rsqrt would make that NaN.
 static Value buildVariance(Scalars s, Value squares, Value residue,
-                           int64_t count, double divisor) {
-  Value correction = s.div(s.mul(residue, residue), s.constant(count));
+                           int64_t count, Value divisor) {
+  Value correction = s.div(s.mul(residue, residue), s.size(count));
   Value positive = s.max(s.sub(squares, correction), s.constant(0));
-  return s.div(positive, s.constant(divisor));
+  return s.div(positive, divisor);
 }
 
 //===----------------------------------------------------------------------===//
@@ -85,24 +85,30 @@ static Value buildReduction(PrimitiveBuilder &builder, OpTy op, Monoid kind) {
       builder.reduce(kind, builder.widen(op.getInput()), op.getAxes());
   if (isa<MeanOp>(op.getOperation())) {
     int64_t count = countElements(getShape(op.getInput()), op.getAxes());
-    reduced = builder.map(getShape(reduced), op.getType().getElementType(),
-                          reduced, [&](Scalars s, ValueRange v) {
-                            return s.div(v[0], s.constant(count));
-                          });
+    reduced = builder.map(
+        getShape(reduced), op.getType().getElementType(), reduced,
+        [&](Scalars s, ValueRange v) { return s.div(v[0], s.size(count)); });
   }
   reduced = builder.convert(reduced, op.getType().getElementType());
   return op.getKeepdims() ? builder.keepDims(reduced, op.getAxes()) : reduced;
 }
 
+/// What a variance of `count` elements is divided by, never negative.
+static Value buildDivisor(Scalars s, int64_t count, double correction) {
+  if (s.sizes.isSymbolic(count))
+    return s.max(s.sub(s.size(count), s.constant(correction)), s.constant(0));
+  return s.constant(std::max(0.0, count - correction));
+}
+
 static Value buildVar(PrimitiveBuilder &builder, VarOp op) {
   ArrayRef<int64_t> axes = op.getAxes();
   Moments m = buildMoments(builder, builder.widen(op.getInput()), axes);
-  double divisor =
-      std::max(0.0, m.count - op.getCorrection().convertToDouble());
+  double correction = op.getCorrection().convertToDouble();
   Value variance =
       builder.map(getShape(m.squares), op.getType().getElementType(),
                   {m.squares, m.residue}, [&](Scalars s, ValueRange v) {
-                    return buildVariance(s, v[0], v[1], m.count, divisor);
+                    return buildVariance(s, v[0], v[1], m.count,
+                                         buildDivisor(s, m.count, correction));
                   });
   return builder.reshape(variance, op.getType().getShape());
 }
@@ -133,11 +139,11 @@ static Value buildRmsNorm(PrimitiveBuilder &builder, RmsNormOp op) {
   Value x = builder.widen(op.getInput());
   Value squares =
       builder.map(x, [](Scalars s, ValueRange v) { return s.mul(v[0], v[0]); });
-  double inverse = 1.0 / countElements(getShape(x), axes);
+  int64_t count = countElements(getShape(x), axes);
   double eps = op.getEps().convertToDouble();
   Value scale = builder.map(builder.reduce(Monoid::Add, squares, axes),
                             [&](Scalars s, ValueRange v) {
-                              Value mean = s.mul(v[0], s.constant(inverse));
+                              Value mean = s.mean(v[0], count);
                               return s.rsqrt(s.add(mean, s.constant(eps)));
                             });
   SmallVector<Value> operands = {x, builder.keepDims(scale, axes)};
@@ -156,11 +162,11 @@ static Value buildLayerNorm(PrimitiveBuilder &builder, LayerNormOp op) {
   double eps = op.getEps().convertToDouble();
   Value scale =
       builder.map({m.squares, m.residue}, [&](Scalars s, ValueRange v) {
-        Value variance = buildVariance(s, v[0], v[1], m.count, m.count);
+        Value variance = buildVariance(s, v[0], v[1], m.count, s.size(m.count));
         return s.rsqrt(s.add(variance, s.constant(eps)));
       });
   Value shift = builder.map(m.residue, [&](Scalars s, ValueRange v) {
-    return s.div(v[0], s.constant(m.count));
+    return s.div(v[0], s.size(m.count));
   });
   SmallVector<Value> operands = {m.deviation, shift, scale};
   if (op.getWeight())

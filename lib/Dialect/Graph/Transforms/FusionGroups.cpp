@@ -37,6 +37,13 @@ static int64_t getBytesRead(const Primitive &reader, const Read &read) {
 
 /// Operations for one element of `op`.
 static double getOperationsPerElement(Operation *op) {
+  // Within a thread, and with what is before that.
+  constexpr double foldsOfScan = 2;
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return foldsOfScan *
+           (scan.getKind() == Monoid::LogAddExp
+                ? getOperationCost("math.exp") + getOperationCost("math.log1p")
+                : 1);
   auto map = dyn_cast<MapOp>(op);
   if (!map)
     return 1;
@@ -93,9 +100,11 @@ void FusionGroups::addPrimitive(Operation *op, unsigned groupIndex) {
   group.members.push_back(index);
   group.last = index;
   unsigned depth = 0;
+  bool isAfterScan = primitive.isScan();
   for (Read &read : primitive.reads) {
     read.source = resolve(read.source);
     auto it = producers.find(read.source);
+    isAfterScan |= it != producers.end() && followsScan[it->second];
     // Kernels that are there already run one after the other: only reductions
     // of the same one wait for each other.
     if (it != producers.end() &&
@@ -103,14 +112,20 @@ void FusionGroups::addPrimitive(Operation *op, unsigned groupIndex) {
       depth = std::max(depth, depths[it->second]);
   }
   group.contractions += isa<ContractOp>(op);
-  if (primitive.isReduction()) {
+  if (primitive.isFold()) {
     if (!group.kept)
-      group.kept = primitive.getResultAxes();
-    ++depth;
-    group.firstDepth = std::min(group.firstDepth, depth);
+      group.kept = primitive.getKeptAxes();
+    // A scan runs in the sweep that stores its results.
+    if (primitive.isReduction())
+      ++depth;
+    group.firstDepth =
+        std::min(group.firstDepth, depth + (primitive.isScan() ? 1 : 0));
     group.lastDepth = std::max(group.lastDepth, depth);
+    group.hasScan |= primitive.isScan();
+    group.reducesScan |= primitive.isReduction() && isAfterScan;
   }
   depths.push_back(depth);
+  followsScan.push_back(isAfterScan);
   group.operations +=
       getOperationsPerElement(op) * getEvaluations(primitive, primitive.axes);
   for (const Read &read : primitive.reads) {
@@ -205,6 +220,7 @@ void FusionGroups::addFused(FusedOp op) {
   groups.push_back(std::move(group));
   groupLinks.push_back(index);
   depths.push_back(0);
+  followsScan.push_back(false);
 }
 
 void FusionGroups::countUses() {
@@ -371,6 +387,8 @@ FusionGroups::Group FusionGroups::getMerged(unsigned producer,
   merged.kept = from.kept ? from.kept : into.kept;
   merged.firstDepth = std::min(from.firstDepth, into.firstDepth);
   merged.lastDepth = std::max(from.lastDepth, into.lastDepth);
+  merged.hasScan = from.hasScan || into.hasScan;
+  merged.reducesScan = from.reducesScan || into.reducesScan;
   merged.operations = from.operations * recomputation + into.operations;
   merged.contractions = from.contractions + into.contractions;
   merged.inputs = from.inputs;
@@ -406,6 +424,8 @@ std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
   if (getLeastRegisters(tensors) > machine.registersPerThread)
     return "a thread has no registers for " + std::to_string(tensors) +
            " tensors";
+  if (merged.hasScan && merged.reducesScan)
+    return "a reduction of what a scan computes has a sweep of its own";
   auto getSorted = [&](ArrayRef<Axis> axes) {
     SmallVector<Axis> leaves = space.classes.getLeaves(axes);
     llvm::sort(leaves);
@@ -424,13 +444,9 @@ std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
     if (!isComputedOnce)
       return describe(output) +
              " is needed elsewhere and would be computed more than once";
-    // Inner loops are divided into chunks, which takes a number.
-    for (Axis leaf : own)
-      if (!llvm::is_contained(parallel, leaf) &&
-          sizes.isSymbolic(space.classes.getExtent(leaf)))
-        return describe(output) + " would be computed in inner loops over " +
-               sizes.describe(space.classes.getExtent(leaf)) +
-               " elements, a number that is known when the program runs";
+    if (merged.hasScan && followsScan[output] &&
+        own.size() != parallel.size() + 1)
+      return describe(output) + " has loops inside of a scan";
   }
   return std::nullopt;
 }
@@ -446,7 +462,7 @@ FusionGroups::checkLoops(unsigned from, unsigned into, size_t checkpoint) {
     llvm::sort(a);
     llvm::sort(b);
     if (a != b)
-      return "their reductions keep different axes";
+      return "their reductions or scans keep different axes";
   }
   if (classes.hasJoinedLoopsSince(checkpoint) ||
       classes.hasSplitSince(checkpoint))
@@ -556,6 +572,9 @@ std::optional<std::string>
 FusionGroups::checkMember(const Primitive &primitive) {
   if (!space.hasDistinctLoops(primitive))
     return "a kernel can't read a diagonal of what it computes";
+  if (primitive.isScan() &&
+      space.classes.getLeaves(primitive.getScanAxis()).size() != 1)
+    return "a reshape divides the axis of a scan";
   for (const Read &read : primitive.reads) {
     if (read.isGathered)
       continue;

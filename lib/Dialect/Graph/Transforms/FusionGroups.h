@@ -75,7 +75,7 @@ private:
     /// Positions of the primitives, unordered; the first and last of them.
     llvm::SmallVector<unsigned> members;
     unsigned first, last;
-    /// Axes that the reductions keep, if there are any.
+    /// Axes that the reductions and scans keep, if there are any.
     std::optional<llvm::SmallVector<Axis>> kept;
     /// How many reductions the first and the last of them depend on, each after
     /// the other.
@@ -89,6 +89,9 @@ private:
     unsigned contractions = 0;
     /// A graph.fused that is there already: never merged.
     bool isFixed = false;
+    bool hasScan = false;
+    /// Whether there is a reduction of what a scan computes.
+    bool reducesScan = false;
     /// Kernels that are there already and make up the group.
     llvm::SmallVector<FusedOp> kernels;
   };
@@ -150,7 +153,8 @@ private:
   std::vector<Primitive> primitives;
   llvm::DenseMap<mlir::Value, unsigned> producers;
   std::vector<llvm::SmallVector<Use>> uses;
-  std::vector<unsigned> depths; // reductions on the way to a primitive
+  std::vector<unsigned> depths;  // reductions on the way to a primitive
+  std::vector<bool> followsScan; // whether a scan is on the way
   /// Uses outside of the group that the primitive is in.
   std::vector<unsigned> openUses;
   mutable std::vector<unsigned> groupLinks;

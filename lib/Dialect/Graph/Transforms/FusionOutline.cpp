@@ -31,18 +31,22 @@ static std::string getNameOf(Operation *op) {
     return fused.getKernel().str();
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return ("reduce_" + stringifyMonoid(reduce.getKind())).str();
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return ("scan_" + stringifyMonoid(scan.getKind())).str();
   return op->getName().stripDialect().str();
 }
 
-static bool isFold(Operation *op) { return isa<ReduceOp, ContractOp>(op); }
+static bool isFold(Operation *op) {
+  return isa<ReduceOp, ContractOp, ScanOp>(op);
+}
 
-/// The primitive that a kernel is about: its contraction, its last reduction,
-/// its last map, or a copy if there is nothing else.
+/// The primitive that a kernel is about: its contraction, its last reduction or
+/// scan, its last map, or a copy if there is nothing else.
 Operation *FusionGroups::getDominant(const Group &group) const {
   auto getKey = [&](unsigned member) {
     Operation *op = primitives[member].op;
     bool isCopy = getSourceName(op->getLoc()) == "copy";
-    return std::tuple(isa<ContractOp>(op), isa<ReduceOp>(op), !isCopy, member);
+    return std::tuple(isa<ContractOp>(op), isFold(op), !isCopy, member);
   };
   unsigned dominant = group.members.front();
   for (unsigned member : group.members)
@@ -71,26 +75,28 @@ static std::string getSizeName(int64_t size, const SymbolicSizes &sizes) {
   return name;
 }
 
-/// rms_norm_2048: the operators of the reductions and how many elements the
-/// last of them reduces. linear_5632x2048: columns and what is summed over of a
-/// contraction. silu_mul_5632: the operators of a chain of maps and
+/// rms_norm_2048: the operators of the reductions and scans and how many
+/// elements the last of them folds. linear_5632x2048: columns and what is summed
+/// over of a contraction. silu_mul_5632: the operators of a chain of maps and
 /// the size of the innermost axis.
 static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
                                const SymbolicSizes &sizes) {
   SmallVector<Operation *> named(ops);
-  bool isReduction = isFold(dominant);
-  if (isReduction)
+  bool folds = isFold(dominant);
+  if (folds)
     llvm::erase_if(named, [](Operation *op) { return !isFold(op); });
-  std::string name =
-      joinSources(named, isReduction ? "reductions" : "pointwise");
+  std::string name = joinSources(named, folds ? "reductions" : "pointwise");
   if (name.empty())
     name = getNameOf(dominant);
   if (auto reduce = dyn_cast<ReduceOp>(dominant)) {
     int64_t count = 1;
     for (int64_t axis : reduce.getAxes())
       count *= reduce.getInput().getType().getDimSize(axis);
-    return name + "_" + std::to_string(count);
+    return name + "_" + getSizeName(count, sizes);
   }
+  if (auto scan = dyn_cast<ScanOp>(dominant))
+    return name + "_" +
+           std::to_string(scan.getType().getDimSize(scan.getAxis()));
   auto type = cast<RankedTensorType>(dominant->getResult(0).getType());
   if (type.getRank() > 0)
     name += "_" + getSizeName(type.getShape().back(), sizes);

@@ -7,7 +7,6 @@
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/Graph/Transforms/Decompose.h"
-#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -76,6 +75,10 @@ static OpOperand *findUnreadable(Operation *op) {
       coordinates.push_back(*found);
     }
   }
+  // A scan goes along one loop.
+  if (primitive.isScan() &&
+      space.classes.getLeaves(primitive.getScanAxis()).size() != 1)
+    return &op->getOpOperand(0);
   for (auto [read, operand, found] :
        llvm::zip_equal(primitive.reads, op->getOpOperands(), coordinates))
     if (!read.isGathered &&
@@ -122,14 +125,13 @@ namespace {
 class Preparation {
 public:
   Preparation(RewriterBase &rewriter, func::FuncOp function)
-      : rewriter(rewriter), function(function),
-        sizes(SymbolicSizes::get(function)) {}
+      : rewriter(rewriter), function(function) {}
 
   LogicalResult run();
 
 private:
   LogicalResult checkOperations();
-  LogicalResult checkReducedSizes(Operation &op);
+  LogicalResult checkFoldedSize(Operation &op);
   void duplicateConversions();
   LogicalResult makeReadable(Operation *op);
   Value chooseCopied(Operation *op, Value operand);
@@ -140,30 +142,31 @@ private:
 
   RewriterBase &rewriter;
   func::FuncOp function;
-  SymbolicSizes sizes;
   llvm::DenseMap<Value, MapOp> copies;
   SmallVector<Operation *> pending;
 };
 
 } // namespace
 
-/// A loop that folds as many elements as is known when the program runs has no
-/// schedule.
-LogicalResult Preparation::checkReducedSizes(Operation &op) {
-  SmallVector<std::pair<int64_t, int64_t>> reduced;
-  if (auto reduce = dyn_cast<ReduceOp>(op)) {
-    for (int64_t axis : reduce.getAxes())
-      reduced.push_back({axis, reduce.getInput().getType().getDimSize(axis)});
-  } else if (auto contract = dyn_cast<ContractOp>(op)) {
+/// Of a scan, because a running value is carried from one chunk to the next,
+/// and of a contraction, whose chunks are counted: a number that is fixed when
+/// compiling.
+LogicalResult Preparation::checkFoldedSize(Operation &op) {
+  SmallVector<std::pair<int64_t, int64_t>> folded;
+  if (auto scan = dyn_cast<ScanOp>(op))
+    folded.push_back(
+        {scan.getAxis(), scan.getType().getDimSize(scan.getAxis())});
+  if (auto contract = dyn_cast<ContractOp>(op))
     for (auto [axis, size] :
          llvm::drop_begin(llvm::enumerate(contract.getIterationShape()),
                           contract.getType().getRank()))
-      reduced.push_back({axis, size});
-  }
-  for (auto [axis, size] : reduced)
+      folded.push_back({axis, size});
+  SymbolicSizes sizes = SymbolicSizes::get(&op);
+  for (auto [axis, size] : folded)
     if (sizes.isSymbolic(size))
       return op.emitOpError()
-             << "reduces axis " << axis << " of size " << sizes.describe(size)
+             << (isa<ScanOp>(op) ? "scans" : "sums over") << " axis " << axis
+             << " of size " << sizes.describe(size)
              << ", which is known when the program runs; compile for a fixed "
                 "size of that axis";
   return success();
@@ -176,8 +179,9 @@ LogicalResult Preparation::checkOperations() {
     if (isa<ConstantOp>(op))
       continue;
     if (op.hasTrait<IsPrimitive>() || isa<FusedOp>(op)) {
-      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")) ||
-          failed(checkReducedSizes(op)))
+      if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
+        return failure();
+      if (failed(checkFoldedSize(op)))
         return failure();
       for (ValueRange values :
            {ValueRange(op.getOperands()), ValueRange(op.getResults())})

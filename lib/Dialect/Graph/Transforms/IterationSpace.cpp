@@ -58,6 +58,13 @@ SmallVector<Primitive::Axis> Primitive::getResultAxes() const {
   return kept;
 }
 
+SmallVector<Primitive::Axis> Primitive::getKeptAxes() const {
+  SmallVector<Axis> kept = getResultAxes();
+  if (isScan())
+    kept.erase(kept.begin() + cast<ScanOp>(op).getAxis());
+  return kept;
+}
+
 Primitive IterationSpace::getPrimitive(Operation *op,
                                        AxisClasses::Owner owner) {
   Primitive primitive;

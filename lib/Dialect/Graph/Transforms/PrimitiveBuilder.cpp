@@ -21,6 +21,19 @@ Value Scalars::constant(double value) const {
       builder, loc, builder.getF32FloatAttr(static_cast<float>(value)));
 }
 
+Value Scalars::size(int64_t number) const {
+  if (!sizes.isSymbolic(number))
+    return constant(number);
+  Value size = SizeOp::create(builder, loc, builder.getI64Type(), number);
+  return arith::SIToFPOp::create(builder, loc, builder.getF32Type(), size);
+}
+
+Value Scalars::mean(Value sum, int64_t number) const {
+  if (sizes.isSymbolic(number))
+    return div(sum, size(number));
+  return mul(sum, constant(1.0 / number));
+}
+
 #define DEPLO_UNARY(Name, Op)                                                  \
   Value Scalars::Name(Value x) const { return Op::create(builder, loc, x); }
 DEPLO_UNARY(neg, arith::NegFOp)
@@ -105,7 +118,7 @@ Value PrimitiveBuilder::map(ArrayRef<int64_t> shape, Type elementType,
     for (Value element : elements)
       wide.push_back(convertScalar(bodyBuilder, loc, element, getF32()));
     Value value =
-        formula(Scalars{bodyBuilder, loc, isNarrow(elementType)}, wide);
+        formula(Scalars{bodyBuilder, loc, isNarrow(elementType), sizes}, wide);
     return convertScalar(bodyBuilder, loc, value, elementType);
   };
   return MapOp::create(builder, loc, RankedTensorType::get(shape, elementType),

@@ -7,6 +7,7 @@
 #define DEPLO_LIB_DIALECT_GRAPH_TRANSFORMS_PRIMITIVEBUILDER_H
 
 #include "deplo/Dialect/Graph/IR/Graph.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -19,8 +20,13 @@ struct Scalars {
   /// Whether the result is rounded to f16 or bf16, of which errors of the last
   /// bits of f32 leave nothing.
   bool isNarrow = false;
+  const SymbolicSizes &sizes;
 
   mlir::Value constant(double value) const;
+  /// A number of elements, which may be known only when the program runs.
+  mlir::Value size(int64_t number) const;
+  /// `sum` of `number` elements over that; by multiplication where it is known.
+  mlir::Value mean(mlir::Value sum, int64_t number) const;
   mlir::Value neg(mlir::Value x) const;
   mlir::Value abs(mlir::Value x) const;
   mlir::Value exp(mlir::Value x) const;
@@ -58,8 +64,10 @@ using Formula = llvm::function_ref<mlir::Value(Scalars, mlir::ValueRange)>;
 /// Primitives at one place of the program.
 class PrimitiveBuilder {
 public:
+  /// At the insertion point of `builder`, which is in a module.
   PrimitiveBuilder(mlir::OpBuilder &builder, mlir::Location loc)
-      : builder(builder), loc(loc) {}
+      : builder(builder), loc(loc),
+        sizes(SymbolicSizes::get(builder.getBlock()->getParentOp())) {}
 
   mlir::Type getF32() { return builder.getF32Type(); }
 
@@ -103,6 +111,7 @@ public:
 private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
+  SymbolicSizes sizes;
 };
 
 } // namespace deplo::graph

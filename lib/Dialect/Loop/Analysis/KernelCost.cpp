@@ -14,11 +14,7 @@ using namespace mlir;
 namespace deplo::loop {
 
 static int64_t getExtent(Operation *loop) {
-  if (auto parallel = dyn_cast<ForOp>(loop))
-    return parallel.getExtent();
-  if (auto reduce = dyn_cast<ReduceOp>(loop))
-    return reduce.getExtent();
-  return 1;
+  return getLoopExtent(loop).value_or(1);
 }
 
 /// How often `op` runs.
@@ -84,6 +80,8 @@ KernelCost computeCost(KernelOp kernel) {
   }
   kernel.walk([&](Operation *op) {
     if (isFloatOperation(op))
+      cost.flops += getTrips(op);
+    if (isa<RunningOp>(op))
       cost.flops += getTrips(op);
     if (auto reduce = dyn_cast<ReduceOp>(op))
       cost.flops += getTrips(op) * reduce.getExtent() * reduce.getNumResults();

@@ -21,6 +21,18 @@ using namespace deplo;
 using namespace deplo::loop;
 
 //===----------------------------------------------------------------------===//
+// SizeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult SizeOp::verify() {
+  int64_t number = getNumber();
+  if (number < 1) // C1
+    return emitOpError() << "is of " << number
+                         << ", expected a positive number";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // What loops share
 //===----------------------------------------------------------------------===//
 
@@ -84,17 +96,21 @@ static OpFoldResult getIndexConstant(MLIRContext *context, int64_t value) {
   return IntegerAttr::get(IndexType::get(context), value);
 }
 
-/// The extent of the loop that `value` is the induction variable of.
-static std::optional<int64_t> getExtentOf(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument)
-    return std::nullopt;
-  Operation *parent = argument.getOwner()->getParentOp();
-  if (auto loop = dyn_cast_or_null<ForOp>(parent))
+std::optional<int64_t> loop::getLoopExtent(Operation *op) {
+  if (auto loop = dyn_cast_or_null<ForOp>(op))
     return loop.getExtent();
-  if (auto loop = dyn_cast_or_null<ReduceOp>(parent))
+  if (auto loop = dyn_cast_or_null<ReduceOp>(op))
+    return loop.getExtent();
+  if (auto loop = dyn_cast_or_null<ScanOp>(op))
     return loop.getExtent();
   return std::nullopt;
+}
+
+std::optional<int64_t> loop::getExtentOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getArgNumber() != 0)
+    return std::nullopt;
+  return getLoopExtent(argument.getOwner()->getParentOp());
 }
 
 /// Moves the body of `loop` in front of it, at iteration 0.
@@ -124,6 +140,7 @@ static void inlineOnce(LoopOp loop, PatternRewriter &rewriter) {
   }
 DEPLO_LOOP_LIKE(ForOp)
 DEPLO_LOOP_LIKE(ReduceOp)
+DEPLO_LOOP_LIKE(ScanOp)
 #undef DEPLO_LOOP_LIKE
 
 //===----------------------------------------------------------------------===//
@@ -304,7 +321,7 @@ static ParseResult parseMonoid(OpAsmParser &parser,
   std::optional<Monoid> kind = symbolizeMonoid(keyword);
   if (!kind)
     return parser.emitError(loc, "unknown monoid '")
-           << keyword << "', expected add, mul, max or min";
+           << keyword << "', expected one of " << getMonoidNames();
   kinds.push_back(*kind);
   return success();
 }
@@ -381,6 +398,9 @@ LogicalResult ReduceOp::verify() {
                               "them, got "
                            << type;
   }
+  for (auto [kind, type] : llvm::zip_equal(getMonoids(), getResultTypes()))
+    if (failed(verifyMonoid(*this, kind, type))) // C6
+      return failure();
   WalkResult walked = getBody()->walk([&](StoreOp store) { // C3
     store.emitOpError("is in a reduction, which must not store");
     return WalkResult::interrupt();
@@ -463,6 +483,77 @@ void ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 }
 
 //===----------------------------------------------------------------------===//
+// ScanOp
+//===----------------------------------------------------------------------===//
+
+void ScanOp::build(OpBuilder &builder, OperationState &state, int64_t extent) {
+  state.addAttribute("extent", builder.getI64IntegerAttr(extent));
+  addLoopBody(builder, state);
+}
+
+ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &result) {
+  return ForOp::parse(parser, result);
+}
+
+void ScanOp::print(OpAsmPrinter &printer) {
+  printRange(printer, getInductionVar(), getExtent());
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"extent"});
+  printer << ' ';
+  printer.printRegion(getRegion(), /*printEntryBlockArgs=*/false);
+}
+
+void ScanOp::getAsmBlockArgumentNames(Region &region,
+                                      OpAsmSetValueNameFn setName) {
+  if (!region.empty() && region.front().getNumArguments() == 1)
+    setName(region.front().getArgument(0), "k");
+}
+
+LogicalResult ScanOp::verify() {
+  if (failed(verifyLoop(*this, getRegion(), getExtent()))) // C1, C2
+    return failure();
+  for (Operation &op : *getBody())
+    if (getLoopExtent(&op)) // C3
+      return op.emitOpError(
+          "is in a loop.scan, which must not hold other loops");
+  return success();
+}
+
+namespace {
+
+/// A scan that never runs goes away; in one that runs once the running values
+/// are those of the iteration.
+struct SimplifyShortScan : OpRewritePattern<ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScanOp scan,
+                                PatternRewriter &rewriter) const override {
+    if (scan.getExtent() > 1)
+      return failure();
+    if (scan.getExtent() == 1) {
+      for (auto running :
+           llvm::make_early_inc_range(scan.getBody()->getOps<RunningOp>()))
+        rewriter.replaceOp(running, running.getValue());
+      inlineOnce(scan, rewriter);
+    }
+    rewriter.eraseOp(scan);
+    return success();
+  }
+};
+
+} // namespace
+
+void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<SimplifyShortScan>(context);
+}
+
+LogicalResult RunningOp::verify() {
+  if (!isa<IntegerType, FloatType>(getType())) // C1
+    return emitOpError() << "folds " << getType()
+                         << ", expected an integer or a float";
+  return verifyMonoid(*this, getKind(), getType()); // C2
+}
+
+//===----------------------------------------------------------------------===//
 // LoadOp and StoreOp
 //===----------------------------------------------------------------------===//
 
@@ -522,7 +613,7 @@ static void printAccessType(OpAsmPrinter &printer, AccessOp op) {
 /// Whether every iteration of the loops around `op` reaches it.
 static bool isUnconditional(Operation *op) {
   Operation *parent = op->getParentOp();
-  while (isa_and_nonnull<ForOp, ReduceOp>(parent))
+  while (isa_and_nonnull<ForOp, ReduceOp, ScanOp>(parent))
     parent = parent->getParentOp();
   return isa_and_nonnull<KernelOp>(parent);
 }
@@ -839,18 +930,17 @@ LogicalResult StoreOp::verify() {
     return success();
   for (Operation *op = (*this)->getParentOp(); !isa<KernelOp>(op);
        op = op->getParentOp()) {
-    auto loop = dyn_cast<ForOp>(op);
-    if (!loop || loop.getExtent() <= 1)
+    if (!isa<ForOp, ScanOp>(op) || *getLoopExtent(op) <= 1)
       continue;
+    Value variable = op->getRegion(0).getArgument(0);
     bool occurs = false;
     for (auto [position, index] : llvm::enumerate(getIndices()))
-      occurs |=
-          index == loop.getInductionVar() && getMap().isFunctionOfDim(position);
+      occurs |= index == variable && getMap().isFunctionOfDim(position);
     if (!occurs) { // C6
       InFlightDiagnostic diagnostic =
           emitOpError("stores to the same element in every iteration of an "
                       "enclosing loop");
-      diagnostic.attachNote(loop.getLoc()) << "the loop";
+      diagnostic.attachNote(op->getLoc()) << "the loop";
       return diagnostic;
     }
   }

@@ -139,11 +139,7 @@ static Value getInductionVar(Operation *loop) {
   return loop->getRegion(0).getArgument(0);
 }
 
-static int64_t getExtent(Operation *loop) {
-  if (auto parallel = dyn_cast<ForOp>(loop))
-    return parallel.getExtent();
-  return cast<ReduceOp>(loop).getExtent();
-}
+static int64_t getExtent(Operation *loop) { return *getLoopExtent(loop); }
 
 /// The pair that `outer` forms with the only loop in it.
 static std::optional<LoopPair> getPair(Operation *outer) {

@@ -29,11 +29,7 @@ struct LoadKey {
 } // namespace
 
 static int64_t getExtent(Operation *loop) {
-  if (auto parallel = dyn_cast<ForOp>(loop))
-    return parallel.getExtent();
-  if (auto reduce = dyn_cast<ReduceOp>(loop))
-    return reduce.getExtent();
-  return 1;
+  return getLoopExtent(loop).value_or(1);
 }
 
 static LoadKey getKey(LoadOp load, Operation *root) {

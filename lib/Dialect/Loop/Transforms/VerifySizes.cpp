@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Checks that kernels are right for every value of the sizes that are known
-// only when a program runs (SymbolicSizes). A kernel is, where
-// - each such size is the extent of parallel loops around everything else, so
-//   that neither a reduction nor a loop inside of one runs over it,
-// - and a coordinate along a dimension of such a size is the variable of a loop
-//   of that extent, or a number below every size of the range; other
-//   coordinates don't contain one.
+// only when a program runs (SymbolicSizes). A kernel is, where a coordinate
+// along a dimension of such a size is the variable of a loop of that extent, or
+// a number below every size of the range, and other coordinates don't contain
+// one.
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Loop/Transforms/Passes.h"
@@ -27,25 +25,8 @@ using namespace deplo::loop;
 static constexpr llvm::StringLiteral remedy =
     "compile for a fixed size of that dimension";
 
-/// Whether the loop is one of a nest around all else of the kernel.
-static bool isOuterLoop(ForOp loop) {
-  Operation *parent = loop->getParentOp();
-  auto isAlone = [&](Operation &op) {
-    return &op == loop || (op.getNumRegions() == 0 && !isa<StoreOp>(op));
-  };
-  if (!llvm::all_of(*loop->getBlock(), isAlone))
-    return false;
-  return isa<KernelOp>(parent) || isOuterLoop(cast<ForOp>(parent));
-}
-
 static int64_t getExtent(Value variable) {
-  auto argument = dyn_cast<BlockArgument>(variable);
-  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
-  if (auto loop = dyn_cast_or_null<ForOp>(parent))
-    return loop.getExtent();
-  if (auto loop = dyn_cast_or_null<ReduceOp>(parent))
-    return loop.getExtent();
-  return 0;
+  return getExtentOf(variable).value_or(0);
 }
 
 template <typename AccessOp>
@@ -106,24 +87,15 @@ struct VerifySizesPass
   }
 
   WalkResult verify(Operation *op, const SymbolicSizes &sizes) {
-    if (auto reduce = dyn_cast<ReduceOp>(op)) {
-      if (sizes.isSymbolic(reduce.getExtent()))
-        return op->emitOpError()
-               << "reduces " << sizes.describe(reduce.getExtent())
-               << " elements, a number that is known when the program runs; "
-               << remedy;
-    } else if (auto loop = dyn_cast<ForOp>(op)) {
-      if (sizes.isSymbolic(loop.getExtent()) && !isOuterLoop(loop))
-        return op->emitOpError()
-               << "goes over " << sizes.describe(loop.getExtent())
-               << " elements inside of other loops, a number that is known "
-                  "when the program runs; "
-               << remedy;
-    } else if (auto load = dyn_cast<LoadOp>(op)) {
+    if (auto scan = dyn_cast<ScanOp>(op); scan && sizes.isSymbolic(scan.getExtent()))
+      return op->emitOpError()
+             << "scans " << sizes.describe(scan.getExtent())
+             << " elements, a number that is known when the program runs; "
+             << remedy;
+    if (auto load = dyn_cast<LoadOp>(op))
       return verifyAccess(load, sizes);
-    } else if (auto store = dyn_cast<StoreOp>(op)) {
+    if (auto store = dyn_cast<StoreOp>(op))
       return verifyAccess(store, sizes);
-    }
     return WalkResult::advance();
   }
 };

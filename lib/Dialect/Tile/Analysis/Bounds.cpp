@@ -3,6 +3,7 @@
 
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -82,9 +83,30 @@ std::optional<int64_t> AffineIndex::getMax() const {
   return std::max(scale * range->first, scale * range->second) + offset;
 }
 
+/// Whether `index` goes as far as a size that is known when the program runs.
+static bool followsSize(const AffineIndex &index, const SymbolicSizes &sizes) {
+  auto argument = dyn_cast_if_present<BlockArgument>(index.base);
+  auto kernel = argument
+                    ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
+                    : KernelOp();
+  return kernel && argument.getArgNumber() >= kernel.getNumMemrefs() &&
+         sizes.isSymbolic(
+             kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs())
+                 .getExtent());
+}
+
 bool isWithinBound(Value corner, int64_t step, int64_t size, int64_t bound) {
-  std::optional<int64_t> last = AffineIndex::get(corner).getMax();
-  return last && *last + (size - 1) * step < bound;
+  AffineIndex index = AffineIndex::get(corner);
+  std::optional<int64_t> last = index.getMax();
+  if (!last)
+    return false;
+  // What is below a generic number need not be below the size, unless it goes
+  // as far as that does.
+  SymbolicSizes sizes =
+      SymbolicSizes::get(corner.getParentRegion()->getParentOp());
+  if (sizes.isSymbolic(bound) && !followsSize(index, sizes))
+    bound = sizes.getMin(bound);
+  return *last + (size - 1) * step < bound;
 }
 
 } // namespace deplo::tile

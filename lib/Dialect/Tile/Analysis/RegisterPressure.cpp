@@ -14,7 +14,7 @@ namespace deplo::tile {
 
 /// Whether threads wait for each other at `op`.
 static bool isMeetingPoint(Operation *op) {
-  return isa<ReduceOp, ConvertLayoutOp, BarrierOp, AwaitOp>(op);
+  return isa<ReduceOp, ScanOp, ConvertLayoutOp, BarrierOp, AwaitOp>(op);
 }
 
 /// 32-bit registers of a thread that `tile` occupies. Constants, masks and

@@ -121,6 +121,15 @@ void TileDims::visit(Operation *op) {
       for (unsigned dim = 0, rank = getType(result).getRank(); dim < rank;
            ++dim)
         unite(first, dim < reduce.getAxis() ? dim : dim + 1, result, dim);
+  } else if (auto scan = dyn_cast<ScanOp>(op)) {
+    Tile input = getTile(scan->getOpOperand(0));
+    uniteAll(input, scan.getResult());
+    SmallVector<Tile> parts = {scan.getTotal()};
+    if (scan.getCarry())
+      parts.push_back(getTile(scan->getOpOperand(1)));
+    for (Tile part : parts)
+      for (unsigned dim = 0, rank = getType(part).getRank(); dim < rank; ++dim)
+        unite(input, dim < scan.getAxis() ? dim : dim + 1, part, dim);
   } else if (auto reduce = dyn_cast<loop::ReduceOp>(op)) {
     for (auto [yielded, result] : llvm::zip_equal(
              reduce.getYield()->getOpOperands(), reduce.getResults()))
@@ -152,12 +161,27 @@ void TileDims::visitAccess(OpT access, ArrayRef<unsigned> numbers) {
     if (step == 1 && hasUnitStride(memref, memrefDim))
       ++known.contiguousAccesses;
     AffineIndex index = AffineIndex::get(access.getIndices()[memrefDim]);
-    if (!learnAxis(known, index.base) && access.getBounds() && !index.base) {
-      int64_t bound = (*access.getBounds())[tileDim] - index.offset;
-      known.extent =
-          std::min<int64_t>(known.extent, llvm::divideCeil(bound, step));
-    }
+    if (!learnAxis(known, index.base) && access.getBounds() && !index.base)
+      learnBound(known, (*access.getBounds())[tileDim], index.offset, step);
   }
+}
+
+/// Tiles that start at a constant end with the bound, or before it.
+void TileDims::learnBound(Class &known, int64_t bound, int64_t start,
+                          int64_t step) {
+  // A size that is known when the program runs is whatever its tiles are.
+  if (sizes.isSymbolic(bound))
+    known.extent = bound;
+  else
+    known.extent =
+        std::min<int64_t>(known.extent, llvm::divideCeil(bound - start, step));
+}
+
+void TileDims::visitMask(InBoundsOp mask) {
+  for (auto [number, corner, bound] : llvm::zip_equal(
+           getClasses(mask.getResult()), mask.getCorner(), mask.getBounds()))
+    if (sizes.isSymbolic(bound) && !AffineIndex::get(corner).base)
+      learnBound(classes[number], bound, /*start=*/0, /*step=*/1);
 }
 
 void TileDims::numberClasses() {
@@ -187,7 +211,8 @@ bool TileDims::learnAxis(Class &known, Value start) {
   return true;
 }
 
-TileDims::TileDims(KernelOp kernel) : kernel(kernel) {
+TileDims::TileDims(KernelOp kernel)
+    : kernel(kernel), sizes(SymbolicSizes::get(kernel)) {
   kernel.walk([&](Operation *op) { visit(op); });
   numberClasses();
   kernel.walk([&](Operation *op) {
@@ -195,6 +220,8 @@ TileDims::TileDims(KernelOp kernel) : kernel(kernel) {
       visitAccess(load, getClasses(load.getResult()));
     else if (auto store = dyn_cast<StoreOp>(op))
       visitAccess(store, getClasses(store.getValueMutable()));
+    else if (auto mask = dyn_cast<InBoundsOp>(op))
+      visitMask(mask);
     else if (auto iota = dyn_cast<IotaOp>(op))
       for (unsigned number : getClasses(iota.getResult()))
         learnAxis(classes[number], iota.getStart());

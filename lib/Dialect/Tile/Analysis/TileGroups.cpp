@@ -77,6 +77,12 @@ LogicalResult TileGroups::visit(Operation *op) {
     unite(dot.getAccumulator(), dot.getResult());
     return success();
   }
+  if (auto scan = dyn_cast<ScanOp>(op)) {
+    unite(scan.getInput(), scan.getResult());
+    if (scan.getCarry())
+      unite(scan.getCarry(), scan.getTotal());
+    return success();
+  }
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (auto [init, argument, yielded, result] :
          llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),
@@ -136,6 +142,12 @@ void TileGroups::relate(Operation *op) {
         relations.push_back({getGroup(reduce.getResults().front()),
                              getGroup(input),
                              getKeptDims(getTileType(input).getRank(), axis)});
+      })
+      .Case([&](ScanOp scan) {
+        groups[getGroup(scan.getTotal())].isReduced = true;
+        relations.push_back(
+            {getGroup(scan.getTotal()), getGroup(scan.getInput()),
+             getKeptDims(scan.getInput().getType().getRank(), scan.getAxis())});
       })
       .Case([&](BroadcastOp broadcast) {
         relations.push_back({getGroup(broadcast.getInput()),

@@ -195,7 +195,7 @@ LogicalResult
 ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      ArrayRef<int64_t> block, int64_t warps, int64_t vector,
                      int64_t chunk, int64_t unroll, ArrayRef<int64_t> thread,
-                     int64_t stages, Choice, Choice, Choice) {
+                     int64_t stages, Choice, Choice, Choice, Choice) {
   auto isPowerOfTwo = [](int64_t value) {
     return value > 0 && llvm::isPowerOf2_64(value);
   };
@@ -230,7 +230,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> block, thread;
   int64_t warps = 1, vector = 1, chunk = 0, unroll = 1, stages = 1;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         padSmem = Choice::Auto;
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
   auto parseField = [&]() -> ParseResult {
     SMLoc fieldLoc = parser.getCurrentLocation();
     StringRef name;
@@ -255,12 +255,14 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
                          .Case("stage_inputs", &stageInputs)
                          .Case("async_copy", &asyncCopy)
                          .Case("pad_smem", &padSmem)
+                         .Case("programmatic_launch", &programmaticLaunch)
                          .Default(nullptr);
     if (!choice)
       return parser.emitError(fieldLoc)
              << "unknown field " << name
              << ", expected block, warps, vector, chunk, unroll, thread, "
-                "stages, stage_inputs, async_copy or pad_smem";
+                "stages, stage_inputs, async_copy, pad_smem or "
+                "programmatic_launch";
     SMLoc valueLoc = parser.getCurrentLocation();
     StringRef word;
     if (parser.parseKeyword(&word))
@@ -277,7 +279,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), block, warps,
                                          vector, chunk, unroll, thread, stages,
-                                         stageInputs, asyncCopy, padSmem);
+                                         stageInputs, asyncCopy, padSmem,
+                                         programmaticLaunch);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -302,6 +305,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   printChoice("stage_inputs", getStageInputs());
   printChoice("async_copy", getAsyncCopy());
   printChoice("pad_smem", getPadSmem());
+  printChoice("programmatic_launch", getProgrammaticLaunch());
   printer << ">";
 }
 
@@ -311,7 +315,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 
 LogicalResult
 LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   int64_t blocks, int64_t threads, int64_t sharedBytes) {
+                   int64_t blocks, int64_t threads, int64_t sharedBytes,
+                   bool) {
   if (blocks < 1 || threads < 1 || sharedBytes < 0) // C1
     return emitError() << "launch of " << blocks << " blocks of " << threads
                        << " threads with " << sharedBytes
@@ -349,6 +354,15 @@ TargetAttr TargetAttr::lookup(Operation *op) {
   op->emitError("no target: the module has no tile.target attribute; run "
                 "deplo-attach-target first");
   return {};
+}
+
+unsigned TargetAttr::getComputeCapability() const {
+  unsigned capability = 0;
+  getChip()
+      .drop_until(llvm::isDigit)
+      .take_while(llvm::isDigit)
+      .getAsInteger(10, capability);
+  return capability;
 }
 
 } // namespace deplo::tile

@@ -6,7 +6,9 @@
 #include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Dialect/ArgumentNames.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
 #define GET_OP_CLASSES
@@ -235,9 +237,50 @@ LogicalResult GatherOp::verify() {
   return verifyVector(*this, getVector()); // C4
 }
 
+bool accessesGlobalMemory(Operation *op) {
+  auto accesses = [](Operation *nested) {
+    return isa<LoadOp, StoreOp, GatherOp, CopyOp, AsyncCopyOp>(nested)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  };
+  return op->walk(accesses).wasInterrupted();
+}
+
+LogicalResult WaitDependenciesOp::verify() {
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (accessesGlobalMemory(op)) // C2
+      return emitOpError("follows an access to global memory, which may be "
+                         "what the grids that it waits for write")
+                 .attachNote(op->getLoc())
+             << "the access";
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   BufferType buffer = getBuffer().getType();
   return verifyBox(*this, buffer.getRank(), buffer.getElementType());
+}
+
+/// Whether `token` has one use: an await, or a loop that carries it, which then
+/// awaits it once.
+static bool isAwaitedOnce(Value token, llvm::SmallPtrSetImpl<Value> &seen) {
+  if (!seen.insert(token).second)
+    return true;
+  if (!token.hasOneUse())
+    return false;
+  OpOperand &use = *token.use_begin();
+  if (isa<AwaitOp>(use.getOwner()))
+    return true;
+  if (auto loop = dyn_cast<scf::ForOp>(use.getOwner())) {
+    BlockArgument carried = loop.getTiedLoopRegionIterArg(&use);
+    return carried && isAwaitedOnce(carried, seen);
+  }
+  auto yield = dyn_cast<scf::YieldOp>(use.getOwner());
+  auto loop = yield ? dyn_cast<scf::ForOp>(yield->getParentOp()) : scf::ForOp();
+  return loop &&
+         isAwaitedOnce(loop.getRegionIterArgs()[use.getOperandNumber()],
+                       seen) &&
+         isAwaitedOnce(loop.getResult(use.getOperandNumber()), seen);
 }
 
 LogicalResult AsyncCopyOp::verify() {
@@ -245,7 +288,8 @@ LogicalResult AsyncCopyOp::verify() {
   if (failed(verifyBox(*this, buffer.getRank(), buffer.getElementType())))
     return failure();
   // C6
-  if (!getToken().hasOneUse() || !isa<AwaitOp>(*getToken().user_begin()))
+  llvm::SmallPtrSet<Value, 8> seen;
+  if (!isAwaitedOnce(getToken(), seen))
     return emitOpError("token must be awaited exactly once by tile.await");
   // C7 (PTX ISA, cp.async: cp-size is 4, 8 or 16)
   if (std::optional<int64_t> vector = getVector()) {
@@ -255,6 +299,16 @@ LogicalResult AsyncCopyOp::verify() {
       return emitOpError() << "copies " << bytes
                            << " bytes at a time, expected 4, 8 or 16";
   }
+  return success();
+}
+
+LogicalResult SlotOp::verify() {
+  BufferType ring = getRing().getType(), slot = getResult().getType();
+  if (ring.getRank() < 2 ||
+      slot != BufferType::get(getContext(), ring.getShape().drop_front(),
+                              ring.getElementType(), ring.getLayout())) // C1
+    return emitOpError() << "is " << slot << " of the ring " << ring
+                         << ", expected that without its first dimension";
   return success();
 }
 
@@ -326,8 +380,8 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
       return failure();
     std::optional<Monoid> kind = symbolizeMonoid(name);
     if (!kind)
-      return parser.emitError(loc)
-             << "unknown monoid " << name << ", expected add, mul, max or min";
+      return parser.emitError(loc) << "unknown monoid " << name
+                                   << ", expected one of " << getMonoidNames();
     kinds.push_back(MonoidAttr::get(parser.getContext(), *kind));
     return success();
   };
@@ -389,6 +443,9 @@ LogicalResult ReduceOp::verify() {
       return emitOpError() << "result is " << result.getType() << ", expected "
                            << expected;
   }
+  for (auto [kind, input] : llvm::zip(getMonoids(), getInputs()))
+    if (failed(verifyMonoid(*this, kind, input.getType()))) // C4
+      return failure();
   return success();
 }
 
@@ -452,6 +509,42 @@ LogicalResult DotOp::verify() {
                            << result << " take";
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ScanOp
+//===----------------------------------------------------------------------===//
+
+void ScanOp::build(OpBuilder &builder, OperationState &state, Monoid kind,
+                   Value input, Value carry, int64_t axis) {
+  state.addAttribute(getKindAttrName(state.name),
+                     MonoidAttr::get(builder.getContext(), kind));
+  state.addAttribute(getAxisAttrName(state.name),
+                     builder.getI64IntegerAttr(axis));
+  state.addOperands(input);
+  if (carry)
+    state.addOperands(carry);
+  auto type = cast<RankedTensorType>(input.getType());
+  state.addTypes({type, dropDim(type, axis)});
+}
+
+LogicalResult ScanOp::verify() {
+  RankedTensorType type = getInput().getType();
+  int64_t axis = getAxis();
+  if (axis < 0 || axis >= type.getRank()) // C1
+    return emitOpError() << "axis " << axis << " is not within a tile of rank "
+                         << type.getRank();
+  if (getResult().getType() != type) // C2
+    return emitOpError() << "result is " << getResult().getType()
+                         << ", expected " << type;
+  RankedTensorType part = dropDim(type, axis);
+  if (getTotal().getType() != part) // C3
+    return emitOpError() << "total is " << getTotal().getType() << ", expected "
+                         << part;
+  if (getCarry() && getCarry().getType() != part) // C3
+    return emitOpError() << "carry is " << getCarry().getType() << ", expected "
+                         << part;
+  return verifyMonoid(*this, getKind(), type); // C4
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,6 +23,7 @@
 //       the kernel starts.
 
 #include "PassSupport.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
@@ -154,8 +155,9 @@ static bool canShift(Operation *op, unsigned dim, int64_t modulo) {
     return false;
   AffineIndex start = AffineIndex::get(box.indices[box.dims[dim]]);
   std::optional<int64_t> last = start.getMax();
+  int64_t end = SymbolicSizes::get(op).getMax(box.bounds[dim]);
   return start.offset == 0 && last &&
-         *last + box.shape[dim] >= box.bounds[dim] + modulo - 1;
+         *last + box.shape[dim] >= end + modulo - 1;
 }
 
 /// L4.

@@ -71,16 +71,6 @@ AsyncCopyOp tile::makeAsync(CopyOp copy, int64_t alignment) {
   return async;
 }
 
-/// The number in a processor's name: 90 for sm_90a.
-static unsigned getComputeCapability(TargetAttr target) {
-  unsigned capability = 0;
-  target.getChip()
-      .drop_until(llvm::isDigit)
-      .take_while(llvm::isDigit)
-      .getAsInteger(10, capability);
-  return capability;
-}
-
 namespace {
 
 struct AsyncCopyPass : tile::impl::AsyncCopyPassBase<AsyncCopyPass> {
@@ -111,7 +101,7 @@ struct AsyncCopyPass : tile::impl::AsyncCopyPassBase<AsyncCopyPass> {
     if (!target)
       return signalPassFailure();
     constexpr unsigned firstCapability = 80;
-    if (getComputeCapability(target) < firstCapability) {
+    if (target.getComputeCapability() < firstCapability) {
       remark::missed(kernel.getLoc(), options)
           << remark::add("{0} has no asynchronous copies, sm_80 and later do",
                          target.getChip().str());

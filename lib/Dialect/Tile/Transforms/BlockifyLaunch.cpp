@@ -105,26 +105,25 @@ static void boundAccess(OpT access, ArrayRef<unsigned> numbers,
     access.setBounds(bounds);
 }
 
-/// Puts the identity where a reduced dimension is padding.
-static void maskReduction(ReduceOp reduce, const TileDims &dims) {
-  Value first = reduce.getInputs().front();
-  auto type = cast<RankedTensorType>(first.getType());
-  int64_t axis = reduce.getAxis();
-  int64_t extent =
-      dims.getExtent(dims.getClasses(reduce->getOpOperand(0))[axis]);
+/// Puts the identities of `kinds` where the folded dimension of `inputs`,
+/// operands of `op`, is padding.
+static void maskFold(Operation *op, ArrayRef<Monoid> kinds,
+                     MutableOperandRange inputs, int64_t axis,
+                     const TileDims &dims) {
+  auto type = cast<RankedTensorType>(inputs[0].get().getType());
+  int64_t extent = dims.getExtent(dims.getClasses(inputs[0])[axis]);
   if (extent == type.getDimSize(axis))
     return;
 
-  OpBuilder builder(reduce);
-  Location loc = reduce.getLoc();
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   SmallVector<Value> corner(type.getRank(), zero);
   SmallVector<int64_t> bounds(type.getShape());
   bounds[axis] = extent;
   Value mask = InBoundsOp::create(builder, loc, type.clone(builder.getI1Type()),
                                   corner, bounds);
-  for (auto [kind, input] :
-       llvm::zip_equal(reduce.getMonoids(), reduce.getInputsMutable())) {
+  for (auto [kind, input] : llvm::zip_equal(kinds, inputs)) {
     auto inputType = cast<RankedTensorType>(input.get().getType());
     Value identity = arith::ConstantOp::create(
         builder, loc,
@@ -166,11 +165,13 @@ LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
   if (failed(checkLimits(kernel, block, warps, target)))
     return failure();
   TileDims dims(kernel);
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (unsigned number = 0; number < dims.getNumClasses(); ++number) {
     if (std::optional<unsigned> axis = dims.getAxis(number))
       dims.resize(number, block[*axis]);
     else
-      dims.resize(number, llvm::PowerOf2Ceil(dims.getSize(number)));
+      dims.resize(number,
+                  llvm::PowerOf2Ceil(sizes.getMax(dims.getSize(number))));
   }
   for (auto [i, size] : llvm::enumerate(block))
     kernel.setAxis(i, AxisAttr::get(kernel.getContext(),
@@ -185,7 +186,11 @@ LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
     else if (auto gather = dyn_cast<GatherOp>(op))
       maskGather(gather, dims);
     else if (auto reduce = dyn_cast<ReduceOp>(op))
-      maskReduction(reduce, dims);
+      maskFold(reduce, reduce.getMonoids(), reduce.getInputsMutable(),
+               reduce.getAxis(), dims);
+    else if (auto scan = dyn_cast<ScanOp>(op))
+      maskFold(scan, scan.getKind(), scan.getInputMutable(), scan.getAxis(),
+               dims);
   });
   // The constants that were separated, and the masks.
   IRRewriter rewriter(kernel.getContext());

@@ -18,12 +18,18 @@
 // is computed again for each, except that ends which don't depend on one
 // another share a loop.
 //
+// A scan along the dimension goes on where it ended in the chunk before: the
+// loop carries what all elements so far fold to.
+//
 // Legality. The cloned operations are pure or load what no one stores to (C2 of
 // loop.kernel), and work on each element of the dimension by itself, so a chunk
-// of the result needs just that chunk of the operands. The monoid is
+// of the result needs just that chunk of the operands, and of a scan the fold
+// of the chunks before. The monoid is
 // associative and commutative by declaration, so a reduction may first combine
 // equal positions of the chunks, in the order of the loop: that order is fixed.
 
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
@@ -62,7 +68,9 @@ class Chunker {
 public:
   Chunker(const TileDims &dims, unsigned number, int64_t chunk, Block *block)
       : dims(dims), number(number), chunk(chunk), block(block),
-        builder(block, block->begin()) {}
+        builder(block, block->begin()),
+        isSymbolic(SymbolicSizes::get(block->getParentOp())
+                       .isSymbolic(dims.getExtent(number))) {}
 
   /// Returns the number of loads in loops, by memref.
   llvm::MapVector<Value, int64_t> run();
@@ -85,12 +93,17 @@ private:
   Value getChunkOf(OpOperand &operand, IRMapping &mapping);
   template <typename OpT> void shift(OpT clone, unsigned dim, Value start);
   SmallVector<int64_t> getChunkShape(Value tile, unsigned dim) const;
+  bool isAlong(ScanOp scan) const {
+    return getDim(scan->getOpOperand(0)) == scan.getAxis();
+  }
+  Value buildIdentity(Location loc, Monoid kind, RankedTensorType type);
 
   const TileDims &dims;
   unsigned number;
   int64_t chunk;
   Block *block;
   OpBuilder builder;
+  bool isSymbolic;
   llvm::MapVector<Value, int64_t> loads;
 };
 
@@ -198,35 +211,59 @@ void Chunker::cloneIntoLoop(Operation *op, Value start, IRMapping &mapping) {
         withShape(before.getType(), getChunkShape(before, *getDim(before))));
 }
 
+Value Chunker::buildIdentity(Location loc, Monoid kind, RankedTensorType type) {
+  return arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, getIdentity(kind, type.getElementType())));
+}
+
 void Chunker::buildLoop(ArrayRef<Operation *> ends) {
   Location loc = ends.front()->getLoc();
   builder.setInsertionPoint(ends.front());
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  // The running tiles start as identities.
+  // The running tiles and the carries start as identities.
+  SmallVector<Operation *> slice = getSlice(ends);
   SmallVector<Value> inits;
-  for (Operation *end : ends)
-    if (auto reduce = dyn_cast<ReduceOp>(end))
+  for (Operation *op : slice) {
+    auto reduce = dyn_cast<ReduceOp>(op);
+    auto scan = dyn_cast<ScanOp>(op);
+    if (reduce && isEnd(op))
       for (auto [kind, input] :
-           llvm::zip_equal(reduce.getMonoids(), reduce.getInputs())) {
-        RankedTensorType type =
-            withShape(input.getType(), getChunkShape(input, reduce.getAxis()));
-        inits.push_back(arith::ConstantOp::create(
-            builder, loc,
-            DenseElementsAttr::get(type,
-                                   getIdentity(kind, type.getElementType()))));
-      }
+           llvm::zip_equal(reduce.getMonoids(), reduce.getInputs()))
+        inits.push_back(
+            buildIdentity(loc, kind,
+                          withShape(input.getType(),
+                                    getChunkShape(input, reduce.getAxis()))));
+    else if (scan && isAlong(scan))
+      inits.push_back(
+          buildIdentity(loc, scan.getKind(), scan.getTotal().getType()));
+  }
 
-  int64_t last = llvm::alignTo(dims.getExtent(number), chunk);
-  auto loop = scf::ForOp::create(builder, loc, constant(0), constant(last),
+  // As many chunks as the size needs that the launch gives.
+  int64_t extent = dims.getExtent(number);
+  Value last = isSymbolic ? loop::SizeOp::create(builder, loc,
+                                                 builder.getIndexType(), extent)
+                          : constant(llvm::alignTo(extent, chunk));
+  auto loop = scf::ForOp::create(builder, loc, constant(0), last,
                                  constant(chunk), inits);
   Operation *afterLoop = loop->getNextNode();
   builder.setInsertionPointToStart(loop.getBody());
   IRMapping mapping;
   SmallVector<Value> yielded;
-  for (Operation *op : getSlice(ends)) {
+  for (Operation *op : slice) {
     auto reduce = dyn_cast<ReduceOp>(op);
+    auto scan = dyn_cast<ScanOp>(op);
+    if (scan && isAlong(scan)) {
+      auto part =
+          ScanOp::create(builder, scan.getLoc(), scan.getKind(),
+                         getChunkOf(scan->getOpOperand(0), mapping),
+                         loop.getRegionIterArg(yielded.size()), scan.getAxis());
+      mapping.map(scan.getResult(), part.getResult());
+      yielded.push_back(part.getTotal());
+      continue;
+    }
     if (!reduce || !isEnd(op)) {
       cloneIntoLoop(op, loop.getInductionVar(), mapping);
       continue;
@@ -243,8 +280,12 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
 
   builder.setInsertionPoint(afterLoop);
   ValueRange totals = loop.getResults();
-  for (Operation *end : ends) {
-    if (auto reduce = dyn_cast<ReduceOp>(end)) {
+  for (Operation *op : slice) {
+    auto scan = dyn_cast<ScanOp>(op);
+    if (scan && isAlong(scan))
+      totals = totals.drop_front(1);
+    auto reduce = dyn_cast<ReduceOp>(op);
+    if (reduce && isEnd(op)) {
       unsigned count = reduce.getInputs().size();
       auto total =
           ReduceOp::create(builder, reduce.getLoc(), reduce.getMonoids(),

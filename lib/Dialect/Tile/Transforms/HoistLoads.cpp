@@ -36,10 +36,11 @@ static bool isStoredTo(Value memref) {
 }
 
 int64_t tile::hoistLoads(KernelOp kernel) {
-  auto reductions = kernel.getBody()->getOps<ReduceOp>();
-  if (reductions.empty())
+  auto found =
+      llvm::find_if(*kernel.getBody(), llvm::IsaPred<ReduceOp, ScanOp>);
+  if (found == kernel.getBody()->end())
     return 0;
-  Operation *first = *reductions.begin();
+  Operation *first = &*found;
   DominanceInfo dominance(kernel);
   int64_t moved = 0;
   for (LoadOp load :

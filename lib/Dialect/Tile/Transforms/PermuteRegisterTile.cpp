@@ -102,8 +102,10 @@ static std::optional<Cost> getCost(ArrayRef<std::pair<Value, unsigned>> tiles,
                                    int64_t alignment) {
   llvm::SetVector<Value> buffers;
   for (auto [tile, dim] : tiles)
-    if (auto read = tile.getDefiningOp<ReadOp>())
-      buffers.insert(read.getBuffer());
+    if (auto read = tile.getDefiningOp<ReadOp>()) {
+      auto slot = read.getBuffer().getDefiningOp<SlotOp>();
+      buffers.insert(slot ? slot.getRing() : read.getBuffer());
+    }
   Cost cost;
   for (Value buffer : buffers) {
     auto alloc = buffer.getDefiningOp<AllocOp>();

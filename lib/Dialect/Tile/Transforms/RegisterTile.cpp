@@ -274,8 +274,8 @@ static bool convertResult(OpResult result, const LinearLayout &layout) {
   return true;
 }
 
-/// Converts where a reduction or broadcast wants another slice than the tile
-/// has.
+/// Converts where a reduction, scan or broadcast wants another slice than the
+/// tile has.
 static int64_t convertSlices(Operation *op) {
   int64_t conversions = 0;
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
@@ -289,6 +289,13 @@ static int64_t convertSlices(Operation *op) {
         getSlice(whole, getKeptDims(whole.getRank(), reduce.getAxis()));
     for (OpResult result : reduce->getResults())
       conversions += convertResult(result, part);
+  } else if (auto scan = dyn_cast<ScanOp>(op)) {
+    LinearLayout whole = getLayout(scan.getInput()).getLinearLayout();
+    LinearLayout part =
+        getSlice(whole, getKeptDims(whole.getRank(), scan.getAxis()));
+    conversions += convertResult(cast<OpResult>(scan.getTotal()), part);
+    if (scan.getCarry())
+      conversions += convertOperand(scan->getOpOperand(1), part);
   }
   return conversions;
 }

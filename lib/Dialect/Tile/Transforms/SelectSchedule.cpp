@@ -19,6 +19,7 @@
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -60,6 +61,7 @@ private:
   void findInnerDims(Block &block, SmallVectorImpl<Operation *> &around);
   template <typename AccessOp> void addAccess(AccessOp access, bool isStore);
   void countLiveTiles();
+  int64_t countLiveValues();
   int64_t countReductions(Block &block);
   int64_t countInstructions();
 
@@ -82,12 +84,18 @@ private:
 
 } // namespace
 
+/// Instructions and registers of a function of the math dialect or a division,
+/// as a rule.
+static constexpr int64_t functionCost = 8;
+static constexpr int64_t functionTemporaries = 6;
+
+static int64_t getCost(Operation *op);
+
 static std::pair<Value, int64_t> getLoop(Operation *op) {
-  if (auto loop = dyn_cast<loop::ForOp>(op))
-    return {loop.getInductionVar(), loop.getExtent()};
-  if (auto loop = dyn_cast<loop::ReduceOp>(op))
-    return {loop.getInductionVar(), loop.getExtent()};
-  return {Value(), 0};
+  std::optional<int64_t> extent = loop::getLoopExtent(op);
+  if (!extent)
+    return {Value(), 0};
+  return {op->getRegion(0).getArgument(0), *extent};
 }
 
 /// Loops of one extent, none of which is in another, sweep the same data as a
@@ -207,6 +215,32 @@ void FactFinder::countLiveTiles() {
   if (facts.inner.empty())
     kept = loads + (facts.instructions > 8 ? 1 : 0);
   facts.liveTiles = std::max<int64_t>(kept, 1);
+  facts.peakTiles =
+      facts.inner.empty() ? std::max(facts.liveTiles, countLiveValues()) : 1;
+}
+
+/// The most values that are alive at once between two operations of a kernel
+/// without inner loops, and what the function that is computed there needs.
+int64_t FactFinder::countLiveValues() {
+  int64_t most = 0;
+  kernel.walk([&](Block *block) {
+    DenseSet<Value> live;
+    for (Operation &op : llvm::reverse(*block)) {
+      if (op.getNumRegions() != 0)
+        return;
+      for (Value result : op.getResults())
+        live.erase(result);
+      for (Value operand : op.getOperands())
+        if (operand.getDefiningOp() && operand.getParentBlock() == block &&
+            !matchPattern(operand, m_Constant()) &&
+            operand.getType().isIntOrFloat() && !operand.getType().isInteger(1))
+          live.insert(operand);
+      int64_t ofFunction =
+          getCost(&op) == functionCost ? functionTemporaries : 0;
+      most = std::max(most, int64_t(live.size()) + ofFunction);
+    }
+  });
+  return most;
 }
 
 /// The longest chain of reductions that wait for one another.
@@ -232,6 +266,11 @@ int64_t FactFinder::countReductions(Block &block) {
 
 /// Instructions of the usual expansion of an operation.
 static int64_t getCost(Operation *op) {
+  if (auto running = dyn_cast<loop::RunningOp>(op)) {
+    // Each element is folded in its thread and with what is before that.
+    constexpr int64_t folds = 2, ofExponents = 20;
+    return running.getKind() == Monoid::LogAddExp ? folds * ofExponents : folds;
+  }
   if (isa<math::SqrtOp, math::RsqrtOp>(op))
     return 4;
   if (isa<math::FmaOp, math::AbsFOp>(op))
@@ -241,9 +280,9 @@ static int64_t getCost(Operation *op) {
       math.getFastMathFlagsAttr().getValue() != arith::FastMathFlags::none)
     return 3; // an approximation
   if (isa<math::MathDialect>(op->getDialect()))
-    return 8;
+    return functionCost;
   if (isa<arith::DivFOp, arith::DivSIOp, arith::RemFOp, arith::RemSIOp>(op))
-    return 8;
+    return functionCost;
   return 1;
 }
 
@@ -305,14 +344,18 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
+  // What is on chip must hold the largest of the sizes that a launch may give.
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  for (ScheduleInnerDim &dim : facts.inner)
+    dim.extent = sizes.getMax(dim.extent);
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
-    return llvm::any_of(loops,
-                        [](Operation *loop) { return isa<loop::ForOp>(loop); });
+    return llvm::any_of(loops, llvm::IsaPred<loop::ForOp, loop::ScanOp>);
   });
   facts.passes =
       std::max<int64_t>(facts.dependentReductions + (hasSweep ? 1 : 0), 1);
   facts.instructions = countInstructions();
+  kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();
   return facts;
 }
@@ -332,13 +375,13 @@ struct Pins {
   SmallVector<int64_t> thread;
   std::optional<int64_t> stages;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         padSmem = Choice::Auto;
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, chunk, unroll, thread, stages, stage_inputs, "
-    "async_copy, pad_smem";
+    "async_copy, pad_smem, programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -409,6 +452,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.asyncCopy);
   if (name == "pad_smem")
     return setChoice(pins.padSmem);
+  if (name == "programmatic_launch")
+    return setChoice(pins.programmaticLaunch);
   return module.emitError() << "schedule: there is no knob '" << name
                             << "', expected one of " << knobs;
 }
@@ -456,7 +501,7 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       ScheduleAttr::get(&getContext(), choice->block, choice->warps,
                         choice->vector, choice->chunk, choice->unroll,
                         /*thread=*/{}, /*stages=*/1, pins.stageInputs,
-                        pins.asyncCopy, pins.padSmem));
+                        pins.asyncCopy, pins.padSmem, pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -510,7 +555,8 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   kernel.setScheduleAttr(ScheduleAttr::get(
       &getContext(), block, choice->warps, choice->vector, choice->chunk,
       choice->unroll, {choice->threadRows, choice->threadColumns},
-      choice->stages, pins.stageInputs, pins.asyncCopy, pins.padSmem));
+      choice->stages, pins.stageInputs, pins.asyncCopy, pins.padSmem,
+      pins.programmaticLaunch));
   loop::KernelCost cost = loop::computeCost(kernel);
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)

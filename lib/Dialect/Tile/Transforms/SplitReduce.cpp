@@ -41,6 +41,7 @@
 
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -117,6 +118,18 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   }
   if (loop::findContraction(kernel)) {
     reason = "it is a contraction";
+    return std::nullopt;
+  }
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  bool hasScan =
+      kernel->walk([](loop::ScanOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (hasScan) {
+    reason = "the kernel has a scan";
+    return std::nullopt;
+  }
+  if (sizes.isSymbolic(reduce.getExtent())) {
+    reason = "how many elements it reduces is known when the program runs";
     return std::nullopt;
   }
   if (parts == 1) {

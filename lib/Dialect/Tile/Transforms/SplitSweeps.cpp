@@ -20,7 +20,8 @@
 //
 // Legality: iterations of a sweep that carries nothing are independent, and
 // what a sweep carries is combined by a monoid, which is associative and
-// commutative by declaration. Either order is fixed.
+// commutative by declaration. Either order is fixed. Sweeps that scan have one
+// order, and stay.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -68,13 +69,16 @@ std::optional<LongRow> tile::findLongRow(KernelOp kernel, int64_t budget) {
     LongRow candidate;
     for (const StagedRow::Read &read : row.reads) {
       scf::ForOp loop = getSweepingLoop(read);
-      if (!loop)
+      if (!loop || !loop.getBody()->getOps<ScanOp>().empty())
         return std::nullopt;
       candidate.sweeps.insert(loop);
     }
     scf::ForOp first = candidate.sweeps.front();
+    std::optional<int64_t> end = getConstantIntValue(first.getUpperBound());
+    if (!end) // it may end before what would be kept does
+      return std::nullopt;
     candidate.step = *getConstantIntValue(first.getStep());
-    candidate.end = *getConstantIntValue(first.getUpperBound());
+    candidate.end = *end;
     bool isAlike = llvm::all_of(candidate.sweeps, [&](scf::ForOp loop) {
       return getConstantIntValue(loop.getStep()) == candidate.step &&
              getConstantIntValue(loop.getUpperBound()) == candidate.end;

@@ -24,6 +24,8 @@
 // before the first read, so one barrier is enough.
 
 #include "PassSupport.h"
+#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -50,7 +52,8 @@ using namespace deplo::tile;
 
 namespace {
 
-/// A loop from 0 with constant bounds.
+/// A loop from 0 to a constant, or to a size that is known when the program
+/// runs; of that, as many iterations as there may be.
 struct Sweep {
   int64_t iterations, step;
 };
@@ -60,6 +63,8 @@ struct Sweep {
 static std::optional<Sweep> getSweep(scf::ForOp loop) {
   std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound());
   std::optional<int64_t> upper = getConstantIntValue(loop.getUpperBound());
+  if (auto size = loop.getUpperBound().getDefiningOp<loop::SizeOp>())
+    upper = SymbolicSizes::get(loop).getMax(size.getNumber());
   std::optional<int64_t> step = getConstantIntValue(loop.getStep());
   if (lower != 0 || !upper || !step || *step < 1 || *upper < 1)
     return std::nullopt;

@@ -26,6 +26,7 @@
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/AffineArithmetic.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/IR/Numbers.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -54,7 +55,8 @@ SmallVector<loop::ForOp> getAxisLoops(loop::KernelOp kernel) {
     loop::ForOp only;
     for (Operation &op : *block) {
       auto loop = dyn_cast<loop::ForOp>(op);
-      if (isa<loop::StoreOp, loop::ReduceOp>(op) || (loop && only))
+      if (isa<loop::StoreOp, loop::ReduceOp, loop::ScanOp>(op) ||
+          (loop && only))
         return loops;
       if (loop)
         only = loop;
@@ -96,7 +98,8 @@ struct LoopVariable {
 
 class Tileifier {
 public:
-  explicit Tileifier(loop::KernelOp source) : source(source), builder(source) {}
+  explicit Tileifier(loop::KernelOp source)
+      : source(source), builder(source), sizes(SymbolicSizes::get(source)) {}
 
   FailureOr<KernelOp> run();
 
@@ -106,12 +109,14 @@ public:
   Value spread(Location loc, const TileValue &value, ArrayRef<unsigned> dims);
 
   OpBuilder &getBuilder() { return builder; }
+  const SymbolicSizes &getSizes() const { return sizes; }
 
 private:
   void createKernel(ArrayRef<loop::ForOp> axisLoops);
   LogicalResult convertBlock(Block &block);
   LogicalResult convert(Operation *op);
-  LogicalResult convertFor(loop::ForOp loop);
+  LogicalResult convertLoop(Operation *loop);
+  void convertRunning(loop::RunningOp running);
   LogicalResult convertReduce(loop::ReduceOp reduce);
   LogicalResult convertLoad(loop::LoadOp load);
   LogicalResult convertStore(loop::StoreOp store);
@@ -141,6 +146,7 @@ private:
 
   loop::KernelOp source;
   OpBuilder builder;
+  SymbolicSizes sizes;
   KernelOp kernel;
   /// Extents of the parallel loops by number.
   SmallVector<int64_t> extents;
@@ -323,8 +329,7 @@ struct TileArithmetic {
   }
   TileValue getConstant(int64_t value) {
     OpBuilder &builder = tileifier.getBuilder();
-    return {arith::ConstantOp::create(builder, loc,
-                                      builder.getIntegerAttr(type, value)),
+    return {loop::createNumber(builder, loc, type, value, tileifier.getSizes()),
             {}};
   }
   template <typename OpT> TileValue create(TileValue lhs, TileValue rhs) {
@@ -360,12 +365,7 @@ TileValue Tileifier::getNumber(Location loc, Value index, Type type) {
 
 /// How many values a loop's variable takes; 0 if `index` is none.
 static int64_t getExtentOf(Value index) {
-  auto argument = dyn_cast<BlockArgument>(index);
-  Operation *parent = argument ? argument.getOwner()->getParentOp() : nullptr;
-  if (auto loop = dyn_cast_or_null<loop::ForOp>(parent))
-    return loop.getExtent();
-  auto reduce = dyn_cast_or_null<loop::ReduceOp>(parent);
-  return reduce ? reduce.getExtent() : 0;
+  return loop::getExtentOf(index).value_or(0);
 }
 
 /// Whether 32 bits hold the offset of every element that is read. An index that
@@ -418,21 +418,41 @@ LogicalResult Tileifier::convertGather(loop::LoadOp load) {
 // Loops and arithmetic
 //===----------------------------------------------------------------------===//
 
-LogicalResult Tileifier::convertFor(loop::ForOp loop) {
-  if (loop.getExtent() == 0)
+/// A parallel loop or a scan: all iterations at once.
+LogicalResult Tileifier::convertLoop(Operation *loop) {
+  int64_t extent = *loop::getLoopExtent(loop);
+  if (extent == 0)
     return success();
-  if (loop.getExtent() == 1) {
-    variables[loop.getInductionVar()] = {};
-    return convertBlock(*loop.getBody());
+  Block &body = loop->getRegion(0).front();
+  Value variable = body.getArgument(0);
+  if (extent == 1) {
+    variables[variable] = {};
+    return convertBlock(body);
   }
   // Axes have a number and an index already.
-  Value variable = loop.getInductionVar();
   if (!variables.count(variable)) {
-    Value start = getIndexConstant(loop.getLoc(), 0);
+    Value start = getIndexConstant(loop->getLoc(), 0);
     variables[variable] = {unsigned(extents.size()), start};
-    extents.push_back(loop.getExtent());
+    extents.push_back(extent);
   }
-  return convertBlock(*loop.getBody());
+  return convertBlock(body);
+}
+
+/// A running value becomes the scan of a tile along the loop's dimension.
+void Tileifier::convertRunning(loop::RunningOp running) {
+  Location loc = running.getLoc();
+  const TileValue &value = values[running.getValue()];
+  auto scan = cast<loop::ScanOp>(running->getParentOp());
+  std::optional<unsigned> dim = variables[scan.getInductionVar()].dim;
+  if (!dim) { // one iteration
+    values[running] = TileValue(value);
+    return;
+  }
+  SmallVector<unsigned> dims = unite(value.dims, *dim);
+  int64_t axis = llvm::find(dims, *dim) - dims.begin();
+  auto tile = ScanOp::create(builder, loc, running.getKind(),
+                             spread(loc, value, dims), Value(), axis);
+  values[running] = {tile.getResult(), dims};
 }
 
 LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
@@ -503,7 +523,7 @@ LogicalResult Tileifier::convertIndexCast(arith::IndexCastOp cast) {
 }
 
 LogicalResult Tileifier::convertElementwise(Operation *op) {
-  if (isa<arith::ConstantOp>(op)) {
+  if (isa<arith::ConstantOp, loop::SizeOp>(op)) {
     values[op->getResult(0)] = {builder.clone(*op)->getResult(0), {}};
     return success();
   }
@@ -540,8 +560,12 @@ LogicalResult Tileifier::convertElementwise(Operation *op) {
 }
 
 LogicalResult Tileifier::convert(Operation *op) {
-  if (auto loop = dyn_cast<loop::ForOp>(op))
-    return convertFor(loop);
+  if (isa<loop::ForOp, loop::ScanOp>(op))
+    return convertLoop(op);
+  if (auto running = dyn_cast<loop::RunningOp>(op)) {
+    convertRunning(running);
+    return success();
+  }
   if (auto reduce = dyn_cast<loop::ReduceOp>(op))
     return convertReduce(reduce);
   if (auto load = dyn_cast<loop::LoadOp>(op))

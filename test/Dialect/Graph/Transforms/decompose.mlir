@@ -302,59 +302,6 @@ func.func @log_softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// A short axis is one window for each element: the elements before it.
-// CHECK-DAG:   #[[$AT:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
-// CHECK-DAG:   #[[$BEFORE:.*]] = affine_map<(d0, d1, d2) -> (d1 - d2)>
-// CHECK-LABEL: func.func @short_scan
-// CHECK:         %[[WINDOWS:.*]] = graph.gather %{{.*}} by #[[$AT]] where #[[$BEFORE]] else 0xFF800000 : f32 : (tensor<4x8xf32>) -> tensor<4x8x8xf32>
-// CHECK:         %[[Y:.*]] = graph.reduce max %[[WINDOWS]] axes [2]
-// CHECK:         return %[[Y]]
-func.func @short_scan(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  %0 = graph.scan max %x axis 1 : tensor<4x8xf32>
-  return %0 : tensor<4x8xf32>
-}
-
-// -----
-
-// A long axis: windows start where a block of 8 does, and what the five blocks
-// fold to is scanned in turn.
-// CHECK-DAG:   #[[$AT:.*]] = affine_map<(d0, d1, d2) -> (d0 - d0 mod 8 + d2, d1)>
-// CHECK-DAG:   #[[$BEFORE:.*]] = affine_map<(d0, d1, d2) -> (d0 - d2 - (d0 floordiv 8) * 8)>
-// CHECK-DAG:   #[[$BLOCK:.*]] = affine_map<(d0, d1, d2) -> (d0 * 8 + d2, d1)>
-// CHECK-DAG:   #[[$LAST:.*]] = affine_map<(d0, d1) -> (d0 floordiv 8 - 1, d1)>
-// CHECK-DAG:   #[[$LATER:.*]] = affine_map<(d0, d1) -> (d0 - 8)>
-// CHECK-LABEL: func.func @long_scan
-// CHECK-SAME:    (%[[X:.*]]: tensor<40x3xi64>)
-// CHECK:         %[[WINDOWS:.*]] = graph.gather %[[X]] by #[[$AT]] where #[[$BEFORE]] else 1 : i64 : (tensor<40x3xi64>) -> tensor<40x3x8xi64>
-// CHECK:         %[[WITHIN:.*]] = graph.reduce mul %[[WINDOWS]] axes [2]
-// CHECK:         %[[BLOCKS:.*]] = graph.index_map %[[X]] by #[[$BLOCK]] : tensor<40x3xi64> -> tensor<5x3x8xi64>
-// CHECK:         %[[TOTALS:.*]] = graph.reduce mul %[[BLOCKS]] axes [2]
-// CHECK:         graph.gather %[[TOTALS]]
-// CHECK:         %[[SCANNED:.*]] = graph.reduce mul
-// CHECK:         %[[OLD:.*]] = graph.gather %[[SCANNED]] by #[[$LAST]] where #[[$LATER]] else 1 : i64
-// CHECK:         graph.map (%a = %[[OLD]] : {{.*}}, %b = %[[WITHIN]] : {{.*}})
-// CHECK-NEXT:      arith.muli %a, %b : i64
-func.func @long_scan(%x: tensor<40x3xi64>) -> tensor<40x3xi64> {
-  %0 = graph.scan mul %x axis 0 : tensor<40x3xi64>
-  return %0 : tensor<40x3xi64>
-}
-
-// -----
-
-// Narrow floats are folded in f32 and rounded once.
-// CHECK-LABEL: func.func @narrow_scan
-// CHECK:         %[[WINDOWS:.*]] = graph.gather {{.*}} -> tensor<8x8xbf16>
-// CHECK:         graph.map (%a = %[[WINDOWS]] : tensor<8x8xbf16>) -> tensor<8x8xf32>
-// CHECK:         graph.reduce add {{.*}} : tensor<8x8xf32> -> tensor<8xf32>
-// CHECK:         graph.map {{.*}} -> tensor<8xbf16>
-// CHECK-NEXT:      arith.truncf
-func.func @narrow_scan(%x: tensor<8xbf16>) -> tensor<8xbf16> {
-  %0 = graph.scan add %x axis 0 : tensor<8xbf16>
-  return %0 : tensor<8xbf16>
-}
-
-// -----
-
 // Reductions accumulate in f32; kept axes are a view of the result.
 // CHECK-LABEL: func.func @sum_keepdims
 // CHECK:         %[[W:.*]] = graph.map (%a = %arg0 : tensor<4x8xf16>) -> tensor<4x8xf32> {
@@ -415,6 +362,23 @@ func.func @empty(%x: tensor<4x0xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4
   %2 = graph.var %x axes [1] correction 0.0 : tensor<4x0xf32> -> tensor<4xf32>
   %3 = graph.softmax %x axis 1 : tensor<4x0xf32>
   return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4x0xf32>
+}
+
+// -----
+
+// A gather that reads nothing is a constant; one of two sources loses the empty
+// one, and is a view then.
+// CHECK-LABEL: func.func @gather_of_nothing
+// CHECK-SAME:    (%[[X:.*]]: tensor<4xf32>, %{{.*}}: tensor<0xf32>,
+// CHECK-DAG:     %[[FILL:.*]] = graph.constant dense<2.000000e+00> : tensor<3xf32>
+// CHECK-DAG:     %[[NOTHING:.*]] = graph.constant dense<> : tensor<0xf32>
+// CHECK-DAG:     %[[REST:.*]] = graph.index_map %[[X]]
+// CHECK:         return %[[FILL]], %[[NOTHING]], %[[REST]]
+func.func @gather_of_nothing(%x: tensor<4xf32>, %e: tensor<0xf32>, %n: tensor<3xi64>) -> (tensor<3xf32>, tensor<0xf32>, tensor<3xf32>) {
+  %0 = graph.gather %e by affine_map<(d0)[s0] -> (s0)> at %n else 2.0 : f32 : (tensor<0xf32>, tensor<3xi64>) -> tensor<3xf32>
+  %1 = graph.gather %x by affine_map<(d0) -> (d0)> : (tensor<4xf32>) -> tensor<0xf32>
+  %2 = graph.gather %e by affine_map<(d0)[s0] -> (s0)> where affine_map<(d0)[s0] -> (s0)>, %x by affine_map<(d0)[s0] -> (d0)> at %n : (tensor<0xf32>, tensor<4xf32>, tensor<3xi64>) -> tensor<3xf32>
+  return %0, %1, %2 : tensor<3xf32>, tensor<0xf32>, tensor<3xf32>
 }
 
 // -----

@@ -54,7 +54,7 @@ func.func @large(%x: tensor<8192x8192xf32>, %y: tensor<8192x8192xf32>) -> (tenso
 // CHECK-LABEL: func.func @rows_and_columns
 // CHECK:         graph.fused @sum_64
 // CHECK:         graph.fused @sum_8
-// REMARK: remark: [Missed] KeptApart | Category:deplo-fuse-horizontal | Function=sum_8 | Remark="sum's reduce (@sum_64) and sum's reduce (@sum_8): their reductions keep different axes"
+// REMARK: remark: [Missed] KeptApart | Category:deplo-fuse-horizontal | Function=sum_8 | Remark="sum's reduce (@sum_64) and sum's reduce (@sum_8): their reductions or scans keep different axes"
 // ALWAYS-LABEL: func.func @rows_and_columns
 // ALWAYS:         graph.fused @sum_64
 // ALWAYS:         graph.fused @sum_8

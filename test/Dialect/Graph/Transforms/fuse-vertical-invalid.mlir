@@ -48,13 +48,3 @@ func.func @control_flow(%x: tensor<4xf32>) -> tensor<4xf32> {
 ^next:
   return %x : tensor<4xf32>
 }
-
-// -----
-
-module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}, tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>} {
-  func.func @symbolic(%x: tensor<1048583x8xf32>) -> tensor<8xf32> {
-    // expected-error @+1 {{reduces axis 0 of size rows, which is known when the program runs; compile for a fixed size of that axis}}
-    %s = graph.reduce add %x axes [0] : tensor<1048583x8xf32> -> tensor<8xf32>
-    return %s : tensor<8xf32>
-  }
-}

@@ -52,7 +52,7 @@ func.func @statistic(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 // CHECK-LABEL: func.func @rows_then_columns
 // CHECK-NEXT:    %[[E:.*]]:2 = graph.fused @reduce_add_64 ({{.*}}) -> (tensor<8x64xf32>, tensor<8xf32>) {
 // CHECK:         graph.fused @reduce_add_8 (%{{.*}} = %[[E]]#0 : tensor<8x64xf32>) -> (tensor<64xf32>)
-// REMARK: remark: [Missed] KeptApart | Category:deplo-fuse-vertical | Function=reduce_add_8 | Remark="map (@reduce_add_64) and reduce_add's reduce (@reduce_add_8): their reductions keep different axes"
+// REMARK: remark: [Missed] KeptApart | Category:deplo-fuse-vertical | Function=reduce_add_8 | Remark="map (@reduce_add_64) and reduce_add's reduce (@reduce_add_8): their reductions or scans keep different axes"
 func.func @rows_then_columns(%x: tensor<8x64xf32>) -> (tensor<8xf32>, tensor<64xf32>) {
   %e = graph.map (%a = %x : tensor<8x64xf32>) -> tensor<8x64xf32> {
     %0 = math.exp %a : f32
@@ -488,4 +488,95 @@ func.func @gathered_sum(%x: tensor<16x64xf32>) -> tensor<18xf32> {
   %0 = graph.reduce add %x axes [1] : tensor<16x64xf32> -> tensor<16xf32>
   %1 = graph.gather %0 by affine_map<(d0) -> (d0 - 1)> where affine_map<(d0) -> (d0 - 1, 16 - d0)> : (tensor<16xf32>) -> tensor<18xf32>
   return %1 : tensor<18xf32>
+}
+
+// -----
+
+// What a scan reads and what reads it run in its sweep, and so does a scan of
+// what another computes.
+// CHECK-LABEL: func.func @scan
+// CHECK-NEXT:    graph.fused @scan_max_64
+// CHECK-NEXT:      graph.map
+// CHECK:           graph.scan add
+// CHECK-NEXT:      graph.map
+// CHECK:           graph.scan max
+// CHECK-NEXT:      graph.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    return
+func.func @scan(%x: tensor<512x64xf32>) -> tensor<512x64xf32> {
+  %0 = graph.map (%a = %x : tensor<512x64xf32>) -> tensor<512x64xf32> {
+    %s = arith.addf %a, %a : f32
+    graph.yield %s : f32
+  }
+  %1 = graph.scan add %0 axis 1 : tensor<512x64xf32>
+  %2 = graph.map (%a = %1 : tensor<512x64xf32>) -> tensor<512x64xf32> {
+    %s = math.absf %a : f32
+    graph.yield %s : f32
+  }
+  %3 = graph.scan max %2 axis 1 : tensor<512x64xf32>
+  return %3 : tensor<512x64xf32>
+}
+
+// -----
+
+// A scan of a normalised row: the reduction comes first.
+// CHECK-LABEL: func.func @scan_of_reduced
+// CHECK-NEXT:    graph.fused
+// CHECK-NEXT:      graph.reduce add
+// CHECK:           graph.scan add
+// CHECK-NEXT:      graph.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    return
+func.func @scan_of_reduced(%x: tensor<512x64xf32>) -> tensor<512x64xf32> {
+  %0 = graph.reduce add %x axes [1] : tensor<512x64xf32> -> tensor<512xf32>
+  %1 = graph.index_map %0 by affine_map<(d0, d1) -> (d0)> : tensor<512xf32> -> tensor<512x64xf32>
+  %2 = graph.map (%a = %x : tensor<512x64xf32>, %b = %1 : tensor<512x64xf32>) -> tensor<512x64xf32> {
+    %s = arith.divf %a, %b : f32
+    graph.yield %s : f32
+  }
+  %3 = graph.scan add %2 axis 1 : tensor<512x64xf32>
+  return %3 : tensor<512x64xf32>
+}
+
+// -----
+
+// A reduction of what a scan computes is another kernel.
+// CHECK-LABEL: func.func @reduced_scan
+// CHECK:         graph.fused @scan_add_64
+// CHECK:         graph.fused @reduce_max_64
+// REMARK: a reduction of what a scan computes has a sweep of its own
+func.func @reduced_scan(%x: tensor<512x64xf32>) -> tensor<512xf32> {
+  %0 = graph.scan add %x axis 1 : tensor<512x64xf32>
+  %1 = graph.reduce max %0 axes [1] : tensor<512x64xf32> -> tensor<512xf32>
+  return %1 : tensor<512xf32>
+}
+
+// -----
+
+// So is a scan along another axis.
+// CHECK-LABEL: func.func @two_axes
+// CHECK:         graph.fused @scan_add_64
+// CHECK:         graph.fused @scan_add_512
+// REMARK: their reductions or scans keep different axes
+func.func @two_axes(%x: tensor<512x64xf32>) -> tensor<512x64xf32> {
+  %0 = graph.scan add %x axis 1 : tensor<512x64xf32>
+  %1 = graph.scan add %0 axis 0 : tensor<512x64xf32>
+  return %1 : tensor<512x64xf32>
+}
+
+// -----
+
+// What repeats a scan would compute it again and again.
+// CHECK-LABEL: func.func @repeated
+// CHECK:         graph.fused @scan_add_64
+// CHECK:         graph.fused @map_4
+// REMARK: has loops inside of a scan
+func.func @repeated(%x: tensor<512x64xf32>, %y: tensor<512x64x4xf32>) -> tensor<512x64x4xf32> {
+  %0 = graph.scan add %x axis 1 : tensor<512x64xf32>
+  %1 = graph.index_map %0 by affine_map<(d0, d1, d2) -> (d0, d1)> : tensor<512x64xf32> -> tensor<512x64x4xf32>
+  %2 = graph.map (%a = %1 : tensor<512x64x4xf32>, %b = %y : tensor<512x64x4xf32>) -> tensor<512x64x4xf32> {
+    %s = arith.addf %a, %b : f32
+    graph.yield %s : f32
+  }
+  return %2 : tensor<512x64x4xf32>
 }

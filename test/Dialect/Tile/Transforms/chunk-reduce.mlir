@@ -232,3 +232,20 @@ tile.kernel @inverse(%x: memref<8x4096xf32>, %y: memref<8x4096xf32>) axes(%i = 8
   %c = arith.mulf %a, %b : tensor<1x4096xf32>
   tile.store %c, %y[%i, %c0] : tensor<1x4096xf32>, memref<8x4096xf32>
 }
+
+// -----
+
+// The loop over chunks of a row that is scanned carries what it has folded.
+// CHECK-LABEL: tile.kernel @scan
+// CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<1xf32>
+// CHECK:         scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[C:.*]] = %[[ZERO]]) -> (tensor<1xf32>) {
+// CHECK:           %[[A:.*]] = tile.load %{{.*}}[%i, %[[K]]] : memref<32x8192xf32> -> tensor<1x1024xf32>
+// CHECK:           %[[S:.*]], %[[T:.*]] = tile.scan add %[[A]] carry %[[C]] axis 1 : (tensor<1x1024xf32>, tensor<1xf32>) -> (tensor<1x1024xf32>, tensor<1xf32>)
+// CHECK:           tile.store %[[S]], %{{.*}}[%i, %[[K]]]
+// CHECK:           scf.yield %[[T]] : tensor<1xf32>
+tile.kernel @scan(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [1], warps = 8, vector = 4, chunk = 1024>} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<32x8192xf32> -> tensor<1x8192xf32>
+  %s, %t = tile.scan add %a axis 1 : (tensor<1x8192xf32>) -> (tensor<1x8192xf32>, tensor<1xf32>)
+  tile.store %s, %y[%i, %c0] : tensor<1x8192xf32>, memref<32x8192xf32>
+}

@@ -277,3 +277,26 @@ loop.kernel @far(%x: memref<24901x131072xf16>, %n: memref<8xi32>, %y: memref<8x1
     }
   }
 }
+
+// -----
+
+// A scan is a dimension of tiles, running values are scans of tiles along it.
+// CHECK-LABEL: tile.kernel @scan
+// CHECK-SAME:    axes(%i = 32 tile)
+// CHECK:         %[[A:.*]] = tile.load %{{.*}}[%i, %{{.*}}] : memref<32x100xf32> -> tensor<32x100xf32>
+// CHECK:         %[[S:.*]], %{{.*}} = tile.scan add %[[A]] axis 1 : (tensor<32x100xf32>) -> (tensor<32x100xf32>, tensor<32xf32>)
+// CHECK:         %[[ONES:.*]] = arith.constant dense<1> : tensor<100xi32>
+// CHECK:         %[[N:.*]], %{{.*}} = tile.scan add %[[ONES]] axis 0 : (tensor<100xi32>) -> (tensor<100xi32>, tensor<i32>)
+loop.kernel @scan(%x: memref<32x100xf32>, %y: memref<32x100xf32>) {
+  %one = arith.constant 1 : i32
+  loop.for %i = 0 to 32 {
+    loop.scan %k = 0 to 100 {
+      %a = loop.load %x[%i, %k] : memref<32x100xf32>
+      %s = loop.running add %a : f32
+      %n = loop.running add %one : i32
+      %f = arith.sitofp %n : i32 to f32
+      %m = arith.divf %s, %f : f32
+      loop.store %m, %y[%i, %k] : memref<32x100xf32>
+    }
+  }
+}

@@ -41,6 +41,9 @@ class IsComputation : public mlir::OpTrait::TraitBase<OpT, IsComputation> {};
 
 namespace deplo::graph {
 
+/// Whether `type` is a tensor that a primitive may have as an operand.
+#include "deplo/Dialect/Graph/IR/GraphTypes.h.inc"
+
 inline mlir::RankedTensorType getTensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }

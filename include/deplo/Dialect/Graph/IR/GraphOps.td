@@ -18,7 +18,9 @@ class Graph_Op<string mnemonic, list<Trait> traits = []>
 
 def Graph_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 // Primitives compute on every element type that a buffer may hold.
-def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]>;
+def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]> {
+  let cppFunctionName = "isGraphTensor";
+}
 def Graph_IndexTensor : RankedTensorOf<[I32, I64]>;
 
 //===----------------------------------------------------------------------===//
@@ -226,27 +228,6 @@ class Graph_SoftmaxLikeOp<string mnemonic, string formula>
 def Graph_SoftmaxOp : Graph_SoftmaxLikeOp<"softmax", "e^(x - m) / sum e^(x - m)">;
 def Graph_LogSoftmaxOp : Graph_SoftmaxLikeOp<"log_softmax", "x - m - ln sum e^(x - m)">;
 
-def Graph_ScanOp : Graph_Op<"scan", [Pure, SameOperandsAndResultType]> {
-  let summary = "a monoid folded over each element and those before it";
-  let description = [{
-    `y[i] = x[0] * ... * x[i]` along `axis`, with the monoid in place of `*`:
-    cumulative sums, products and extremes. Floats accumulate in f32 at least
-    and are rounded once; the order is fixed, and not that from the first
-    element to the last.
-
-    ```mlir
-    %y = graph.scan add %x axis 1 : tensor<4x8xf32>
-    ```
-
-    Constraints:
-    - C1: `axis` is within the operand's rank.
-  }];
-  let arguments = (ins Deplo_Monoid:$kind, Graph_AnyTensor:$input, I64Attr:$axis);
-  let results = (outs Graph_AnyTensor:$result);
-  let assemblyFormat = "$kind $input `axis` $axis attr-dict `:` type($result)";
-  let hasVerifier = 1;
-}
-
 //===----------------------------------------------------------------------===//
 // Named tier: views
 //===----------------------------------------------------------------------===//
@@ -383,6 +364,31 @@ def Graph_MapOp : Graph_Op<"map", [Pure, Graph_IsPrimitive, Graph_IsComputation,
   }];
 }
 
+def Graph_SizeOp : Graph_Op<"size", [Pure, HasParent<"MapOp">]> {
+  let summary = "a size that is known when the program runs, as a number";
+  let description = [{
+    What `number` stands for: a multiple of a generic number of `graph.sizes` is
+    that multiple of the size, any other number is itself. The mean of an axis of
+    such a size divides by it:
+
+    ```mlir
+    %m = graph.map (%s = %sum : tensor<8xf32>) -> tensor<8xf32> {
+      %n = graph.size 1048583 : i64
+      %f = arith.sitofp %n : i64 to f32
+      %q = arith.divf %s, %f : f32
+      graph.yield %q : f32
+    }
+    ```
+
+    Constraints:
+    - C1: the number is positive.
+  }];
+  let arguments = (ins I64Attr:$number);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$number attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Graph_IndexOp : Graph_Op<"index", [Pure, HasParent<"MapOp">]> {
   let summary = "a coordinate of the element that a map computes, as a number";
   let description = [{
@@ -420,6 +426,7 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_IsPrimitive, Graph_IsComput
     - C1: `axes` is strictly increasing and within the operand's rank.
     - C2: the result has the operand's shape without the axes, and its element
       type.
+    - C3: the monoid is defined for the elements.
   }];
   let arguments = (ins Deplo_Monoid:$kind, Graph_AnyTensor:$input, DenseI64ArrayAttr:$axes);
   let results = (outs Graph_AnyTensor:$result);
@@ -464,6 +471,29 @@ def Graph_ContractOp : Graph_Op<"contract", [Pure, Graph_IsPrimitive, Graph_IsCo
     /// Extents of the result's coordinates, then of those summed over.
     ::llvm::SmallVector<int64_t> getIterationShape();
   }];
+}
+
+def Graph_ScanOp : Graph_Op<"scan", [Pure, Graph_IsPrimitive, Graph_IsComputation, SameOperandsAndResultType]> {
+  let summary = "a monoid folded over each element and those before it";
+  let description = [{
+    `y[i] = x[0] * ... * x[i]` along `axis`, with the monoid in place of `*`:
+    cumulative sums, products and extremes. Floats accumulate in f32 at least
+    and are rounded once; the order is fixed, and not that from the first
+    element to the last.
+
+    ```mlir
+    %y = graph.scan add %x axis 1 : tensor<4x8xf32>
+    ```
+
+    Constraints:
+    - C1: `axis` is within the operand's rank.
+    - C2: the monoid is defined for the elements.
+  }];
+  let arguments = (ins Deplo_Monoid:$kind, Graph_AnyTensor:$input, I64Attr:$axis);
+  let results = (outs Graph_AnyTensor:$result);
+  let assemblyFormat = "$kind $input `axis` $axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Graph_IndexMapOp : Graph_Op<"index_map", [Pure, Graph_IsPrimitive]> {

@@ -28,8 +28,8 @@ struct Read {
 /// their composition would divide sums of coordinates.
 std::optional<Read> traceRead(mlir::Value value);
 
-/// A map, a reduction, a contraction or a gather, or a copy of a view (no
-/// operation), in its loops.
+/// A map, a reduction, a contraction, a scan or a gather, or a copy of a view
+/// (no operation), in its loops.
 struct Primitive {
   using Axis = AxisClasses::Axis;
 
@@ -43,7 +43,15 @@ struct Primitive {
   bool isReduction() const {
     return llvm::isa_and_nonnull<ReduceOp, ContractOp>(op);
   }
+  bool isScan() const { return llvm::isa_and_nonnull<ScanOp>(op); }
+  /// Whether it folds elements along axes: in a kernel those run inside of the
+  /// others.
+  bool isFold() const { return isReduction() || isScan(); }
   llvm::SmallVector<Axis> getResultAxes() const;
+  /// Of a fold, the axes that it does not go along.
+  llvm::SmallVector<Axis> getKeptAxes() const;
+  /// Of a scan.
+  Axis getScanAxis() const { return axes[llvm::cast<ScanOp>(op).getAxis()]; }
 };
 
 /// Coordinates of a read in leaves of AxisClasses.
@@ -58,8 +66,8 @@ class IterationSpace {
 public:
   using Axis = AxisClasses::Axis;
 
-  /// The primitive `op`, a map, a reduction, a contraction or a gather, whose
-  /// operands traceRead can follow.
+  /// The primitive `op`, a computation, whose operands
+  /// traceRead can follow.
   Primitive getPrimitive(mlir::Operation *op, AxisClasses::Owner owner);
   /// A copy of `read` with `shape`.
   Primitive getCopy(Read read, llvm::ArrayRef<int64_t> shape,

@@ -88,6 +88,54 @@ def GatherOperandsPass : Pass<"deplo-gather-operands", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::deplo::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }
 
+def SplitScanPass : Pass<"deplo-split-scan", "::mlir::func::FuncOp"> {
+  let summary = "scans with too few rows to go around become scans of parts";
+  let description = [{
+    A row is scanned by one block, so that a few long rows leave multiprocessors
+    idle. Those are divided: parts are folded, what they fold to is scanned, and
+    each part is scanned from what the parts before it fold to. Before:
+
+    ```mlir
+    func.func @main(%x: tensor<1048576xf32>) -> tensor<1048576xf32> {
+      %y = graph.scan add %x axis 0 : tensor<1048576xf32>
+      return %y : tensor<1048576xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #pairs = affine_map<(d0, d1) -> (d0 * 4096 + d1)>
+    func.func @main(%x: tensor<1048576xf32>) -> tensor<1048576xf32> {
+      %p = graph.index_map %x by #pairs : tensor<1048576xf32> -> tensor<256x4096xf32>
+      %sum = graph.reduce add %p axes [1] : tensor<256x4096xf32> -> tensor<256xf32>
+      %t = graph.scan add %sum axis 0 : tensor<256xf32>
+      %b = graph.gather %t by affine_map<(d0) -> (d0 - 1)> where affine_map<(d0) -> (d0 - 1)> else 0.0 : f32 : (tensor<256xf32>) -> tensor<256xf32>
+      %e = graph.index_map %b by affine_map<(d0, d1) -> (d0)> : tensor<256xf32> -> tensor<256x4096xf32>
+      %s = graph.scan add %p axis 1 : tensor<256x4096xf32>
+      %m = graph.map (%a = %e : tensor<256x4096xf32>, %c = %s : tensor<256x4096xf32>) -> tensor<256x4096xf32> {
+        %0 = arith.addf %a, %c : f32
+        graph.yield %0 : f32
+      }
+      %y = graph.index_map %m by affine_map<(d0) -> (d0 floordiv 4096, d0 mod 4096)> : tensor<256x4096xf32> -> tensor<1048576xf32>
+      return %y : tensor<1048576xf32>
+    }
+    ```
+
+    Legal because a monoid is associative; the order is fixed. Where no number of
+    parts divides the axis, the last part is padded with the identity. f16 and
+    bf16 are scanned in f32 and rounded once.
+
+    Not done where rows keep the multiprocessors busy, where parts would be
+    shorter than `least-part` elements, or where a size is symbolic.
+  }];
+  let options = [
+    Option<"parts", "parts", "int64_t", /*default=*/"0", "parts of each row; 0: as many as the target keeps busy, 1: rows stay whole">,
+    Option<"leastPart", "least-part", "int64_t", /*default=*/"4096", "the fewest elements that make a part of a row worth a block">
+  ];
+  let dependentDialects = ["::deplo::graph::GraphDialect", "::mlir::arith::ArithDialect"];
+}
+
 def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {
   let summary = "primitives become groups, one kernel each";
   let description = [{

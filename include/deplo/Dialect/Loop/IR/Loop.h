@@ -12,6 +12,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -19,5 +20,15 @@
 
 #define GET_OP_CLASSES
 #include "deplo/Dialect/Loop/IR/LoopOps.h.inc"
+
+namespace deplo::loop {
+
+/// The extent of a loop.for, loop.reduce or loop.scan; none of anything else.
+std::optional<int64_t> getLoopExtent(mlir::Operation *loop);
+
+/// The extent of the loop that `value` is the induction variable of.
+std::optional<int64_t> getExtentOf(mlir::Value value);
+
+} // namespace deplo::loop
 
 #endif // DEPLO_DIALECT_LOOP_IR_LOOP_H

@@ -12,7 +12,8 @@ def Loop_Dialect : Dialect {
   let summary = "Kernels as loop nests with iterator kinds and named reductions";
   let description = [{
     One `loop.kernel` for each fused group. `loop.for` is parallel by
-    construction; order lives only in `loop.reduce`, whose monoid is named.
+    construction; order lives only in `loop.reduce` and `loop.scan`, whose
+    monoids are named.
     Bodies are scalar `arith` and `math`; indices are affine in loop variables.
     Kinds and monoids are explicit, so a pass proves legality instead of
     matching for it.

@@ -10,12 +10,13 @@ include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/LoopLikeInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Loop_Op<string mnemonic, list<Trait> traits = []>
     : Op<Loop_Dialect, mnemonic, traits>;
 
-// What loop.for and loop.reduce share: one induction variable from 0 to the
+// What loop.for, loop.reduce and loop.scan share: one induction variable from 0 to the
 // extent, by 1.
 class Loop_LoopOp<string mnemonic, list<Trait> traits = []>
     : Loop_Op<mnemonic, !listconcat([
@@ -115,6 +116,7 @@ def Loop_ReduceOp : Loop_LoopOp<"reduce", [SingleBlockImplicitTerminator<"YieldO
     - C3: the body does not store.
     - C4: the body has one index argument.
     - C5: results are integers or floats, or (in a `tile.kernel`) tiles of them.
+    - C6: the monoids are defined for them.
   }];
   let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, I64Attr:$extent);
   let results = (outs Variadic<AnyType>:$results);
@@ -126,11 +128,81 @@ def Loop_ReduceOp : Loop_LoopOp<"reduce", [SingleBlockImplicitTerminator<"YieldO
   }];
 }
 
+def Loop_ScanOp : Loop_LoopOp<"scan", [SingleBlock, NoTerminator, RecursiveMemoryEffects,
+    RecursivelySpeculatable, ParentOneOf<["KernelOp", "ForOp"]>]> {
+  let summary = "a sweep whose iterations carry running values from one to the next";
+  let description = [{
+    Runs its body for `%k` from 0 to `extent - 1`. What goes from one iteration
+    to the next are the running values of `loop.running`, and nothing else:
+    apart from them iterations are independent.
+
+    ```mlir
+    loop.scan %k = 0 to 2048 {
+      %a = loop.load %x[%i, %k] : memref<32x2048xf32>
+      %s = loop.running add %a : f32
+      loop.store %s, %y[%i, %k] : memref<32x2048xf32>
+    }
+    ```
+
+    Constraints:
+    - C1: the extent is not negative.
+    - C2: the body has one index argument.
+    - C3: the body holds no other loop.
+  }];
+  let arguments = (ins I64Attr:$extent);
+  let builders = [OpBuilder<(ins "int64_t":$extent)>];
+}
+
+def Loop_RunningOp : Loop_Op<"running", [NoMemoryEffect, SameOperandsAndResultType, HasParent<"ScanOp">]> {
+  let summary = "a monoid folded over the iterations so far";
+  let description = [{
+    The values of the operand in the iterations from 0 to this one, this one
+    included, folded with the monoid: an inclusive scan. The state is this
+    operation's own. In which order values combine is unspecified but fixed: two
+    runs give the same bits. The operand may depend on other running values.
+
+    ```mlir
+    %s = loop.running add %a : f32
+    ```
+
+    Constraints:
+    - C1: the operand is an integer or a float.
+    - C2: the monoid is defined for it.
+  }];
+  let arguments = (ins Deplo_Monoid:$kind, AnyType:$value);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$kind $value attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Loop_YieldOp : Loop_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ReduceOp">]> {
   let summary = "the values of one iteration of a reduction";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "$values `:` type($values) attr-dict";
   let builders = [OpBuilder<(ins), "return;">];
+}
+
+def Loop_SizeOp : Loop_Op<"size", [Pure]> {
+  let summary = "a size that is known when the program runs, as a number";
+  let description = [{
+    What `number` of the IR stands for: a multiple of a generic number of
+    `graph.sizes` is that multiple of the size, any other number is itself. A
+    constant would be the generic number.
+
+    ```mlir
+    %n = loop.size 1048583 : i64
+    ```
+
+    In a `tile.kernel` it bounds loops over chunks.
+
+    Constraints:
+    - C1: the number is positive.
+    - C2: the result is an index or an i64.
+  }];
+  let arguments = (ins I64Attr:$number);
+  let results = (outs AnyTypeOf<[Index, I64]>:$result);
+  let assemblyFormat = "$number attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 class Loop_AccessOp<string mnemonic, list<Trait> traits = []> : Loop_Op<mnemonic, traits> {
@@ -184,8 +256,8 @@ def Loop_StoreOp : Loop_AccessOp<"store"> {
     ```
 
     Constraints: C1 to C5 of `loop.load`, for the stored value, and
-    - C6: every enclosing `loop.for` of more than one iteration is in the
-      coordinates, or iterations would store to the same element. Checked for
+    - C6: every enclosing `loop.for` and `loop.scan` of more than one iteration
+      is in the coordinates, or iterations would store to the same element. Checked for
       stores that are not under a condition.
   }];
   let arguments = (ins AnyType:$value, Arg<AnyMemRef, "", [MemWrite]>:$memref, Variadic<Index>:$indices,

@@ -192,8 +192,6 @@ def VerifySizesPass : Pass<"deplo-verify-sizes", "::mlir::ModuleOp"> {
     a kernel does with such a size is not right, or not possible, for all values
     of its range:
 
-    - a size is the extent of parallel loops around everything else; no reduction
-      and no loop beside others runs over it;
     - the coordinate along a dimension of such a size is the variable of a loop
       of that extent, or a number below all sizes of the range;
     - no other coordinate contains a size.

@@ -34,7 +34,7 @@ struct AffineIndex {
 };
 
 /// Whether `size` elements from `corner` on, `step` apart, all lie below
-/// `bound`.
+/// `bound`, whatever the sizes that are known when the program runs.
 bool isWithinBound(mlir::Value corner, int64_t step, int64_t size,
                    int64_t bound);
 

@@ -6,6 +6,7 @@
 #ifndef DEPLO_DIALECT_TILE_ANALYSIS_TILEDIMS_H
 #define DEPLO_DIALECT_TILE_ANALYSIS_TILEDIMS_H
 
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
@@ -74,9 +75,12 @@ private:
   template <typename OpT>
   void visitAccess(OpT access, llvm::ArrayRef<unsigned> numbers);
   bool learnAxis(Class &known, mlir::Value start);
+  void learnBound(Class &known, int64_t bound, int64_t start, int64_t step);
+  void visitMask(InBoundsOp mask);
   void numberClasses();
 
   KernelOp kernel;
+  SymbolicSizes sizes;
   llvm::EquivalenceClasses<Dim> relation;
   llvm::DenseMap<Dim, unsigned> classOf;
   llvm::SmallVector<Class> classes;

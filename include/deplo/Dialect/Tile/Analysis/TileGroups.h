@@ -28,7 +28,8 @@ struct TileGroup {
   llvm::SmallVector<int64_t> width;
   /// For each dimension: whether results of a reduction are spread over it.
   llvm::SmallVector<bool> kept;
-  /// Whether a tile of the group is the result of a reduction.
+  /// Whether a tile of the group is the result of a reduction, or the total of
+  /// a scan.
   bool isReduced = false;
   /// What register_tile chooses.
   std::optional<LinearLayout> layout;
@@ -41,7 +42,8 @@ struct TileGroup {
 };
 
 /// The tile `part` is `whole` without the dimensions that are not in `dims`:
-/// its result in a reduction, or its operand in a broadcast.
+/// its result in a reduction, its total in a scan, or its operand in a
+/// broadcast.
 struct SliceRelation {
   unsigned part, whole;
   llvm::SmallVector<int64_t> dims;

@@ -53,6 +53,9 @@ llvm::SmallVector<int64_t>
 getSpannedDims(std::optional<llvm::ArrayRef<int64_t>> dims, int64_t memrefRank,
                int64_t tileRank);
 
+/// Whether `op`, or one inside of it, reads or writes global memory.
+bool accessesGlobalMemory(mlir::Operation *op);
+
 } // namespace deplo::tile
 
 #endif // DEPLO_DIALECT_TILE_IR_TILE_H

@@ -113,7 +113,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
       thread computes; empty for kernels that are none.
     - `stages`: of a contraction, the chunks of its operands that are in shared
       memory at once.
-    - `stage_inputs`, `async_copy`, `pad_smem`: whether the step is taken.
+    - `stage_inputs`, `async_copy`, `pad_smem`, `programmatic_launch`: whether the
+      step is taken.
 
     Constraints:
     - C1: block sizes, warps, vector and unroll are powers of two.
@@ -128,7 +129,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"int64_t", "1">:$stages,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$stage_inputs,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$async_copy,
-                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$pad_smem);
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$pad_smem,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$programmatic_launch);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -137,12 +139,15 @@ def Tile_LaunchAttr : Tile_Attr<"Launch", "launch"> {
   let summary = "how a device function is launched";
   let description = [{
     A row of `blocks` blocks of `threads` threads, each block with
-    `shared_bytes` of dynamic shared memory.
+    `shared_bytes` of dynamic shared memory. A `programmatic` launch may start
+    before the grids that it depends on are complete: the function waits for them
+    itself (see `tile.wait_dependencies`).
 
     Constraints:
     - C1: blocks and threads are positive, shared bytes are not negative.
   }];
-  let parameters = (ins "int64_t":$blocks, "int64_t":$threads, "int64_t":$shared_bytes);
+  let parameters = (ins "int64_t":$blocks, "int64_t":$threads, "int64_t":$shared_bytes,
+                        DefaultValuedParameter<"bool", "false">:$programmatic);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -175,6 +180,8 @@ def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
     /// The target of the module that encloses `op`; emits an error and returns
     /// null if there is none.
     static TargetAttr lookup(::mlir::Operation *op);
+    /// The number in the processor's name: 90 for sm_90a.
+    unsigned getComputeCapability() const;
   }];
 }
 

@@ -57,6 +57,40 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, N
 }
 
 //===----------------------------------------------------------------------===//
+// Programmatic dependent launch
+//===----------------------------------------------------------------------===//
+
+def Tile_LaunchDependentsOp : Tile_Op<"launch_dependents", [HasParent<"KernelOp">,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "grids that depend on this one may start (PTX ISA, griddepcontrol.launch_dependents)";
+  let description = [{
+    Once every block of the grid has executed it or is complete, blocks of the
+    grids that depend on this one may start. It says nothing about memory: they
+    wait for this grid to complete before they use what it wrote
+    (`tile.wait_dependencies`).
+
+    Constraints:
+    - C1: the parent is a `tile.kernel`, so that every thread executes it.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_WaitDependenciesOp : Tile_Op<"wait_dependencies", [HasParent<"KernelOp">,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for the grids that this one depends on (PTX ISA, griddepcontrol.wait)";
+  let description = [{
+    They are complete, and what they wrote to global memory is visible, before any
+    thread goes on. A kernel with it is launched before they are complete.
+
+    Constraints:
+    - C1: the parent is a `tile.kernel`, so that every thread executes it.
+    - C2: no access to global memory precedes it in the kernel.
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Global memory
 //===----------------------------------------------------------------------===//
 
@@ -218,6 +252,25 @@ def Tile_WriteOp : Tile_BufferOp<"write"> {
   let assemblyFormat = "$value `,` $buffer `[` $indices `]` (`vector` $vector^)? attr-dict `:` type($value) `,` qualified(type($buffer))";
 }
 
+def Tile_SlotOp : Tile_Op<"slot", [Pure]> {
+  let summary = "one of the buffers of a ring";
+  let description = [{
+    A ring is a buffer whose first dimension counts its slots. The slot lies in
+    the ring as the ring says.
+
+    ```mlir
+    %s = tile.slot %ring[%i] : !tile.buffer<3x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+    ```
+
+    Constraints:
+    - C1: the result is the ring without its first dimension.
+  }];
+  let arguments = (ins Tile_BufferType:$ring, Index:$slot);
+  let results = (outs Tile_BufferType:$result);
+  let assemblyFormat = "$ring `[` $slot `]` attr-dict `:` qualified(type($ring)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
 def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead<Tile_SharedMemory>, MemWrite<Tile_SharedMemory>]>]> {
   let summary = "all threads of the block arrive before any goes on (PTX ISA, barrier.sync)";
   let assemblyFormat = "attr-dict";
@@ -244,6 +297,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     - C2: operands have one shape and layout; the axis is within it.
     - C3: each result is its operand without the axis; with layouts, the
       operand's layout without the axis.
+    - C4: the monoids are defined for the elements.
   }];
   let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, Variadic<AnyRankedTensor>:$inputs,
                        I64Attr:$axis);
@@ -296,6 +350,42 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
       return ::llvm::find(dims, rank) - dims.begin();
     }
   }];
+}
+
+def Tile_ScanOp : Tile_Op<"scan", [Pure]> {
+  let summary = "a monoid folded over each element of a tile and those before it";
+  let description = [{
+    Element `c` of the first result is the carry folded with the operand's
+    elements from 0 to `c` along the axis: an inclusive scan. The second result
+    is the fold of all of them, what the next tile of a longer row takes for its
+    carry; every thread that holds part of a row knows it. Without a carry the
+    fold begins with the first element.
+
+    ```mlir
+    %y, %next = tile.scan add %x carry %c axis 1 : (tensor<1x2048xf32>, tensor<1xf32>) -> (tensor<1x2048xf32>, tensor<1xf32>)
+    ```
+
+    How is read off the layout, as for `tile.reduce`: over a thread's neighbouring
+    registers, then lanes by shuffles, then warps through shared memory, then
+    over the registers that are further apart.
+
+    Constraints:
+    - C1: the axis is within the operand.
+    - C2: the first result is of the operand's type.
+    - C3: carry and second result are the operand without the axis; with layouts,
+      of the operand's layout without the axis.
+    - C4: the monoid is defined for the elements.
+  }];
+  let arguments = (ins Deplo_Monoid:$kind, AnyRankedTensor:$input, Optional<AnyRankedTensor>:$carry,
+                       I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$total);
+  let assemblyFormat = [{
+    $kind $input (`carry` $carry^)? `axis` $axis attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::deplo::Monoid":$kind, "::mlir::Value":$input, "::mlir::Value":$carry,
+                                 "int64_t":$axis)>];
 }
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {

@@ -105,7 +105,8 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
     The knobs of `pin` are the fields of `#tile.schedule`: `block` (such as
     `1x64`, one size for each parallel axis), `warps`, `vector`, `chunk`,
     `unroll`, `thread` (such as `8x8`: rows and columns of a contraction in a
-    thread), `stages`, `stage_inputs`, `async_copy` and `pad_smem`.
+    thread), `stages`, `stage_inputs`, `async_copy`, `pad_smem` and
+    `programmatic_launch`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
@@ -507,6 +508,128 @@ def PermuteRegisterTilePass : Pass<"deplo-permute-register-tile", "::deplo::tile
            "bytes that every memref argument is aligned to">];
 }
 
+def PrefetchChunksPass : Pass<"deplo-prefetch-chunks", "::deplo::tile::KernelOp"> {
+  let summary = "loads of the next chunk start before a chunk is scanned";
+  let description = [{
+    In a loop whose threads wait for one another in every iteration, such as the
+    scan of a long row, memory would be idle while they do. The loop carries the
+    tiles that it loads: each iteration starts with the loads of the next one.
+
+    Before:
+
+    ```mlir
+    tile.kernel @cumsum(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c1024 = arith.constant 1024 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1xf32>
+      %end = scf.for %k = %c0 to %c8192 step %c1024 iter_args(%carry = %zero) -> (tensor<1xf32>) {
+        %a = tile.load %x[%i, %k] : memref<32x8192xf32> -> tensor<1x1024xf32>
+        %s, %next = tile.scan add %a carry %carry axis 1 : (tensor<1x1024xf32>, tensor<1xf32>) -> (tensor<1x1024xf32>, tensor<1xf32>)
+        tile.store %s, %y[%i, %k] : tensor<1x1024xf32>, memref<32x8192xf32>
+        scf.yield %next : tensor<1xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @cumsum(%x: memref<32x8192xf32>, %y: memref<32x8192xf32>) axes(%i = 32 step 1 grid) warps(8) {
+      %c0 = arith.constant 0 : index
+      %c1024 = arith.constant 1024 : index
+      %c8192 = arith.constant 8192 : index
+      %zero = arith.constant dense<0.0> : tensor<1xf32>
+      %first = tile.load %x[%i, %c0] : memref<32x8192xf32> -> tensor<1x1024xf32>
+      %end:2 = scf.for %k = %c0 to %c8192 step %c1024 iter_args(%carry = %zero, %a = %first) -> (tensor<1xf32>, tensor<1x1024xf32>) {
+        %n = arith.addi %k, %c1024 : index
+        %b = tile.load %x[%i, %n] bounds [32, 8192] : memref<32x8192xf32> -> tensor<1x1024xf32>
+        %s, %next = tile.scan add %a carry %carry axis 1 : (tensor<1x1024xf32>, tensor<1xf32>) -> (tensor<1x1024xf32>, tensor<1xf32>)
+        tile.store %s, %y[%i, %k] : tensor<1x1024xf32>, memref<32x8192xf32>
+        scf.yield %next, %b : tensor<1xf32>, tensor<1x1024xf32>
+      }
+    }
+    ```
+
+    Legal because the kernel does not store to what it loads (C2 of
+    `loop.kernel`). Past the last chunk nothing is read: loads are bounded.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def DoubleBufferPass : Pass<"deplo-double-buffer", "::deplo::tile::KernelOp"> {
+  let summary = "chunks of a loop go to the slots of a ring in turn";
+  let description = [{
+    Step 010. A shared buffer that each iteration of a loop fills before a barrier
+    and reads behind it becomes a ring of as many slots as the schedule has
+    stages. The barrier that ended the iteration goes. Before:
+
+    ```mlir
+    %s = tile.alloc : !tile.buffer<64x16xf32, #tile.shared<>>
+    scf.for %k = %c0 to %c512 step %c16 {
+      tile.copy %x[%i, %k] to %s
+      tile.barrier
+      %a = tile.read %s[%c0, %c0]
+      tile.barrier
+    }
+    ```
+
+    After, with two stages:
+
+    ```mlir
+    %r = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
+    scf.for %k = %c0 to %c512 step %c16 {
+      %n = arith.divui %k, %c16 : index
+      %m = arith.remui %n, %c2 : index
+      %s = tile.slot %r[%m]
+      tile.copy %x[%i, %k] to %s
+      tile.barrier
+      %a = tile.read %s[%c0, %c0]
+    }
+    ```
+  }];
+  let options = [
+    Option<"stages", "stages", "int64_t", "0", "slots of a ring; the schedule's if 0">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def PipelineKOuterPass : Pass<"deplo-pipeline-k-outer", "::deplo::tile::KernelOp"> {
+  let summary = "chunks are copied some iterations before they are used";
+  let description = [{
+    Step 015. In a loop that fills slots of rings by asynchronous copies, the
+    copies of the first chunks run before the loop, and each iteration starts
+    those of a later one: one less than there are slots. Before:
+
+    ```mlir
+    scf.for %k = %c0 to %c512 step %c16 {
+      %s = tile.slot %r[%m]
+      %t = tile.async_copy %x[%i, %k] to %s
+      tile.await %t
+      tile.barrier
+      %a = tile.read %s[%c0, %c0]
+    }
+    ```
+
+    After, with two slots:
+
+    ```mlir
+    %s0 = tile.slot %r[%c0]
+    %t0 = tile.async_copy %x[%i, %c0] to %s0
+    %last = scf.for %k = %c0 to %c512 step %c16 iter_args(%t = %t0) {
+      tile.await %t
+      tile.barrier
+      %next = tile.slot %r[%m1]
+      %u = tile.async_copy %x[%i, %k + 16] to %next
+      %s = tile.slot %r[%m]
+      %a = tile.read %s[%c0, %c0]
+      scf.yield %u
+    }
+    tile.await %last
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
 def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
   let summary = "copies to shared memory without a trip through registers";
   let description = [{
@@ -680,6 +803,50 @@ def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelO
   let options = [
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
+}
+
+def ProgrammaticLaunchPass : Pass<"deplo-programmatic-launch", "::deplo::tile::KernelOp"> {
+  let summary = "starts a kernel while the one before it still runs";
+  let description = [{
+    Programmatic dependent launch (sm_90 and later): the blocks of a grid start,
+    find their place and compute their indices while the grids that it depends on
+    still run. Before its first access to global memory the kernel waits until
+    they are complete and what they wrote is visible; and it lets its own
+    dependents start as soon as all of its blocks have. Before:
+
+    ```mlir
+    tile.kernel @double(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      %c2 = arith.constant dense<2.0> : tensor<1024xf32>
+      %a = tile.load %x[%i] : memref<4096xf32> -> tensor<1024xf32>
+      %b = arith.mulf %a, %c2 : tensor<1024xf32>
+      tile.store %b, %y[%i] : tensor<1024xf32>, memref<4096xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @double(%x: memref<4096xf32>, %y: memref<4096xf32>) axes(%i = 4096 step 1024 grid) warps(8) {
+      tile.launch_dependents
+      %c2 = arith.constant dense<2.0> : tensor<1024xf32>
+      tile.wait_dependencies
+      %a = tile.load %x[%i] : memref<4096xf32> -> tensor<1024xf32>
+      %b = arith.mulf %a, %c2 : tensor<1024xf32>
+      tile.store %b, %y[%i] : tensor<1024xf32>, memref<4096xf32>
+    }
+    ```
+
+    Legal because every thread of every block waits before it reads or writes
+    global memory. A block of a kernel is its body from the first operation to the
+    last, with no way out in between; the wait is an operation of the body itself,
+    in no loop, so that no thread misses it. As no grid is then complete before
+    those that it depends on are, waiting for one's predecessor is waiting for
+    all: what an earlier kernel of the stream reads or writes may be overwritten,
+    and temporaries may share memory, as without this step. See the rationale,
+    "Programmatic dependent launch".
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
 }
 
 #endif // DEPLO_DIALECT_TILE_TRANSFORMS_PASSES_TD

@@ -149,6 +149,22 @@ llvm::SmallVector<StagedOperands> findOperands(KernelOp kernel);
 void stageOperands(const StagedOperands &operands);
 
 //===----------------------------------------------------------------------===//
+// double_buffer, pipeline_k_outer
+//===----------------------------------------------------------------------===//
+
+/// The buffers that each iteration of `loop` fills before a barrier and reads
+/// after it, and that nothing else uses.
+llvm::SmallVector<AllocOp> findStagedBuffers(mlir::scf::ForOp loop);
+
+/// Makes these buffers rings of `slots` slots (010).
+void doubleBuffer(mlir::scf::ForOp loop, int64_t slots);
+
+/// Starts the asynchronous copies of a loop over the slots of rings as many
+/// iterations earlier as there are slots, less one (015). Returns whether it is
+/// such a loop.
+bool pipelineLoop(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
 // split_sweeps
 //===----------------------------------------------------------------------===//
 
@@ -270,12 +286,29 @@ int64_t chooseUnroll(mlir::scf::ForOp loop, int64_t most);
 int64_t hoistLoads(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
+// prefetch_chunks
+//===----------------------------------------------------------------------===//
+
+/// Makes `loop` carry the tiles that it loads from global memory along its
+/// variable. Returns how many there are; none where that is not legal.
+int64_t prefetchChunks(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
 // vectorize_access
 //===----------------------------------------------------------------------===//
 
 /// Sets `vector` of an access (see getAccessWidth) unless it is set or 1, and
 /// returns whether it did.
 bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
+
+//===----------------------------------------------------------------------===//
+// programmatic_launch
+//===----------------------------------------------------------------------===//
+
+/// Lets grids that depend on `kernel` start when its blocks have, and makes it
+/// wait for those that it depends on before its first access to global memory.
+/// Returns the wait, or null if it accesses none or waits already.
+WaitDependenciesOp launchProgrammatically(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
 // Before the lowering
