@@ -6,9 +6,9 @@
 #acc = #tile.layout<[32, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 4], [0, 8], [0, 16]], warp = []>
 #lhs = #tile.layout<[32, 4], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 0], [0, 0], [0, 0]], warp = []>
 #rhs = #tile.layout<[4, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0]], lane = [[0, 0], [0, 0], [0, 4], [0, 8], [0, 16]], warp = []>
-// CHECK: #[[LHS:.+]] = #tile.layout<[32, 4], register = {{\[\[}}0, 1], [0, 2], [1, 0], [8, 0], [16, 0]], lane = {{\[\[}}2, 0], [4, 0], [0, 0], [0, 0], [0, 0]], warp = []>
+// CHECK: #[[$LHS:.+]] = #tile.layout<[32, 4], register = {{\[\[}}0, 1], [0, 2], [1, 0], [8, 0], [16, 0]], lane = {{\[\[}}2, 0], [4, 0], [0, 0], [0, 0], [0, 0]], warp = []>
 // CHECK-LABEL: tile.kernel @nn
-// CHECK:         tile.read {{.+}} -> tensor<32x4xf32, #[[LHS]]>
+// CHECK:         tile.read {{.+}} -> tensor<32x4xf32, #[[$LHS]]>
 // REMARK: strips of 2 along dimension 0: reads of shared memory 4-way -> conflict-free
 tile.kernel @nn(%x: memref<32x32xf32>, %w: memref<32x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
   %c0 = arith.constant 0 : index
