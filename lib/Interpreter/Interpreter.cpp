@@ -93,6 +93,8 @@ private:
   DenseMap<Operation *, Number> running;
   /// What a buffer or token stands for.
   DenseMap<Value, std::shared_ptr<Shared>> buffers;
+  /// Slots of rings.
+  DenseMap<std::pair<Value, int64_t>, std::shared_ptr<Shared>> slots;
   /// Allocations of the launch plan.
   std::vector<std::unique_ptr<HostArray>> allocations;
 };
@@ -282,6 +284,19 @@ LogicalResult Interpreter::runShared(Operation *op) {
             std::make_shared<Shared>(getSize(alloc.getType().getShape()));
         return success();
       })
+      .Case([&](tile::SlotOp slot) {
+        int64_t number = getIndex(slot.getSlot());
+        if (number < 0 || number >= slot.getRing().getType().getShape()[0])
+          return LogicalResult(op->emitError()
+                               << "takes slot " << number << " of "
+                               << slot.getRing().getType());
+        std::shared_ptr<Shared> &shared = slots[{slot.getRing(), number}];
+        if (!shared)
+          shared = std::make_shared<Shared>(
+              getSize(slot.getResult().getType().getShape()));
+        buffers[slot.getResult()] = shared;
+        return success();
+      })
       .Case([&](tile::CopyOp copy) {
         return copyTo(copy, Shared::State::Written);
       })
@@ -299,12 +314,16 @@ LogicalResult Interpreter::runShared(Operation *op) {
       .Case<tile::LaunchDependentsOp, tile::WaitDependenciesOp>(
           [](Operation *) { return success(); }) // one kernel runs at a time
       .Case([&](tile::BarrierOp) {
-        for (auto &[value, shared] : buffers) {
-          shared->isRead = false;
-          for (Shared::State &state : shared->states)
+        auto meet = [](Shared &shared) {
+          shared.isRead = false;
+          for (Shared::State &state : shared.states)
             if (state == Shared::State::Written)
               state = Shared::State::Visible;
-        }
+        };
+        for (auto &[value, shared] : buffers)
+          meet(*shared);
+        for (auto &[value, shared] : slots)
+          meet(*shared);
         return success();
       })
       .Case([&](tile::ReadOp readOp) {
@@ -354,6 +373,37 @@ static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis,
       }
       result.push_back(operands[0]);
     }
+  return result;
+}
+
+/// Sums of products, in ascending order from the accumulator.
+static Numbers multiply(tile::DotOp dot, const Numbers &lhs, const Numbers &rhs,
+                        const Numbers &accumulator) {
+  RankedTensorType type = dot.getType();
+  ScalarFunction add = getScalarFunction(Monoid::Add, type.getElementType());
+  ScalarFunction times = getScalarFunction(Monoid::Mul, type.getElementType());
+  Numbers result;
+  for (int64_t i = 0, size = getSize(type.getShape()); i < size; ++i) {
+    SmallVector<int64_t> coordinates = getCoordinates(i, type.getShape());
+    coordinates.push_back(0);
+    auto getElement = [&](const Numbers &operand, RankedTensorType operandType,
+                          ArrayRef<int64_t> dims) {
+      SmallVector<int64_t> own;
+      for (int64_t dim : dims)
+        own.push_back(coordinates[dim]);
+      return operand[linearize(own, operandType.getShape())];
+    };
+    Number operands[2] = {accumulator[i], {}};
+    for (int64_t k = 0, depth = dot.getContractedSize(); k < depth; ++k) {
+      coordinates.back() = k;
+      Number factors[2] = {
+          getElement(lhs, dot.getLhs().getType(), dot.getLhsDims()),
+          getElement(rhs, dot.getRhs().getType(), dot.getRhsDims())};
+      operands[1] = times(factors);
+      operands[0] = add(operands);
+    }
+    result.push_back(operands[0]);
+  }
   return result;
 }
 
@@ -434,6 +484,13 @@ LogicalResult Interpreter::runTile(Operation *op) {
           numbers[result] = fold(numbers.find(input)->second,
                                  cast<RankedTensorType>(input.getType()),
                                  reduce.getAxis(), kind);
+        return success();
+      })
+      .Case([&](tile::DotOp dot) {
+        numbers[dot.getResult()] =
+            multiply(dot, numbers.find(dot.getLhs())->second,
+                     numbers.find(dot.getRhs())->second,
+                     numbers.find(dot.getAccumulator())->second);
         return success();
       })
       .Case([&](tile::ScanOp op) {
@@ -549,10 +606,17 @@ LogicalResult Interpreter::runLoop(scf::ForOp loop) {
            << "has step " << step << ", expected a positive one";
   auto assign = [&](ValueRange from, ValueRange to) {
     std::vector<Numbers> values;
-    for (Value value : from)
-      values.push_back(numbers.find(value)->second);
-    for (auto [value, target] : llvm::zip(values, to))
-      numbers[target] = value;
+    SmallVector<std::shared_ptr<Shared>> tokens;
+    for (Value value : from) {
+      bool isToken = isa<tile::TokenType>(value.getType());
+      values.push_back(isToken ? Numbers() : numbers.find(value)->second);
+      tokens.push_back(isToken ? buffers.lookup(value) : nullptr);
+    }
+    for (auto [value, token, target] : llvm::zip(values, tokens, to))
+      if (token)
+        buffers[target] = token;
+      else
+        numbers[target] = value;
   };
   assign(loop.getInitArgs(), loop.getRegionIterArgs());
   for (int64_t i = getIndex(loop.getLowerBound()); i < upper; i += step) {
@@ -676,6 +740,7 @@ LogicalResult Interpreter::run(Block &block) {
 LogicalResult Interpreter::runBlocks(tile::KernelOp kernel, unsigned axis) {
   if (axis == kernel.getAxes().size()) {
     buffers.clear();
+    slots.clear();
     return run(*kernel.getBody());
   }
   for (int64_t i = 0; i < kernel.getAxis(axis).getBlocks(); ++i) {

@@ -77,6 +77,7 @@ void buildTilePipeline(OpPassManager &manager,
   manager.addPass(tile::createTileifyPass());
   OpPassManager &kernel = manager.nest<tile::KernelOp>();
   addCleanup(kernel);
+  kernel.addPass(tile::createChunkMatmulKPass());
   kernel.addPass(tile::createCooperativeReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createBlockifyLaunchPass());
@@ -90,12 +91,17 @@ void buildTilePipeline(OpPassManager &manager,
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
   kernel.addPass(tile::createRegisterTilePass(registerTile));
+  tile::PermuteRegisterTilePassOptions permute;
+  permute.alignment = options.alignment;
+  kernel.addPass(tile::createPermuteRegisterTilePass(permute));
+  kernel.addPass(tile::createDoubleBufferPass());
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
   tile::PadSmemPassOptions padSmem;
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
+  kernel.addPass(tile::createPipelineKOuterPass());
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
@@ -178,6 +184,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-split-reduce", "l:split_reduce"},
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},
+      {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-chunk-reduce", "t:006_chunk_reduce"},
@@ -185,8 +192,11 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-stage-inputs", "t:007_stage_inputs"},
       {"deplo-align-rows", "t:align_rows"},
       {"deplo-register-tile", "t:008_register_tile"},
+      {"deplo-permute-register-tile", "t:009_permute_register_tile"},
+      {"deplo-double-buffer", "t:010_double_buffer"},
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-pad-smem", "t:014_pad_smem"},
+      {"deplo-pipeline-k-outer", "t:015_pipeline_k_outer"},
       {"deplo-hoist-loads", "t:hoist_loads"},
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},

@@ -35,6 +35,9 @@ CASES = {
     "sum.columns": (lambda x, w: x.sum(0), (4096, 256)),
     "amax": (lambda x, w: x.amax(-1), (256, 4097)),
     "var": (lambda x, w: x.var(-1), (64, 1000)),
+    "matmul.nt": (lambda x, w: x @ x.t(), (512, 512)),
+    "matmul.tn": (lambda x, w: F.gelu(x.t() @ x + w), (512, 512)),
+    "matmul.odd": (lambda x, w: x @ x.t(), (131, 1001)),
 }
 
 

@@ -270,24 +270,29 @@ Value KernelEmitter::emitRunning(const KernelLoops::Item &item, Scope &scope) {
 
 Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,
                                      size_t depth, Scope &scope) {
-  auto reduce = cast<ReduceOp>(item.primitive.op);
-  Type type =
-      getAccumulatorType(getElementTypeOrSelf(reduce.getResult().getType()));
+  Operation *op = item.primitive.op;
+  Location opLoc = op->getLoc();
+  Type type = getAccumulatorType(getElementTypeOrSelf(op->getResult(0)));
   if (depth == item.reduced.size()) {
-    Value element = emitRead(item, 0, scope);
-    return widen(scope.builder, reduce.getLoc(), element, type);
+    Value element = widen(scope.builder, opLoc, emitRead(item, 0, scope), type);
+    if (isa<ReduceOp>(op))
+      return element;
+    Value other = widen(scope.builder, opLoc, emitRead(item, 1, scope), type);
+    return arith::MulFOp::create(scope.builder, opLoc, element, other,
+                                 arith::FastMathFlags::contract);
   }
   unsigned loop = item.reduced[depth];
-  auto loopOp =
-      loop::ReduceOp::create(scope.builder, reduce.getLoc(), reduce.getKind(),
-                             loops.getExtent(loop), type);
+  auto reduce = dyn_cast<ReduceOp>(op);
+  auto loopOp = loop::ReduceOp::create(scope.builder, opLoc,
+                                       reduce ? reduce.getKind() : Monoid::Add,
+                                       loops.getExtent(loop), type);
   Scope inner(&scope, OpBuilder::atBlockEnd(loopOp.getBody()));
   inner.inductionVars[loop] = loopOp.getInductionVar();
   OpBuilder::InsertPoint after = scope.builder.saveInsertionPoint();
   if (!scope.parent)
     scope.builder.setInsertionPoint(loopOp);
   Value value = emitReduceLoops(item, depth + 1, inner);
-  loop::YieldOp::create(inner.builder, reduce.getLoc(), value);
+  loop::YieldOp::create(inner.builder, opLoc, value);
   scope.builder.restoreInsertionPoint(after);
   return loopOp.getResult(0);
 }

@@ -618,6 +618,17 @@ void KernelEmitter::emitAlloc(tile::AllocOp op) {
   mapping.map(op.getResult(), allocateShared(op.getType().getSizeInBytes()));
 }
 
+void KernelEmitter::emitSlot(tile::SlotOp op) {
+  tile::BufferType slot = op.getResult().getType();
+  int64_t elements = slot.getSizeInBytes() / getBytes(slot.getElementType());
+  Value ring = lookup(op.getRing());
+  mapping.map(
+      op.getResult(),
+      LLVM::GEPOp::create(builder, ring.getType(), slot.getElementType(), ring,
+                          ValueRange(multiply(lookup(op.getSlot()), elements)))
+          .getResult());
+}
+
 void KernelEmitter::emitBarrier() { NVVM::Barrier0Op::create(builder); }
 
 void KernelEmitter::emitRead(tile::ReadOp op) {
@@ -750,16 +761,37 @@ void KernelEmitter::emitAsyncCopy(tile::AsyncCopyOp op) {
     NVVM::CpAsyncOp::create(builder, shared, global, bytes, modifier, copied);
   });
   NVVM::CpAsyncCommitGroupOp::create(builder);
-  groupOfToken[op.getToken()] = committedGroups++;
+  inFlight.push_back(op.getToken());
 }
 
 /// Groups complete in order: waiting for one leaves those committed after it
 /// in flight.
 void KernelEmitter::emitAwait(tile::AwaitOp op) {
-  int64_t last = -1;
-  for (Value token : op.getTokens())
-    last = std::max(last, groupOfToken.lookup(token));
-  NVVM::CpAsyncWaitGroupOp::create(builder, committedGroups - 1 - last);
+  const Value *last = inFlight.begin();
+  for (const Value &token : inFlight)
+    if (llvm::is_contained(op.getTokens(), token))
+      last = &token + 1;
+  NVVM::CpAsyncWaitGroupOp::create(builder, inFlight.end() - last);
+  inFlight.erase(inFlight.begin(), last);
+}
+
+/// Tokens in flight that a loop carries have other names in its body. Fails if
+/// an iteration would not find them in the order in which the last left them.
+LogicalResult KernelEmitter::renameTokens(scf::ForOp op, ValueRange from,
+                                          ValueRange to) {
+  auto isToken = [](Value value) {
+    return isa<tile::TokenType>(value.getType());
+  };
+  SmallVector<Value> expected, renamed;
+  llvm::copy_if(from, std::back_inserter(expected), isToken);
+  llvm::copy_if(to, std::back_inserter(renamed), isToken);
+  if (expected.empty())
+    return success(); // what is in flight stays so
+  if (expected != inFlight)
+    return op.emitError("has copies in flight that it doesn't carry, or in "
+                        "another order than they were started in");
+  inFlight = std::move(renamed);
+  return success();
 }
 
 } // namespace deplo

@@ -86,6 +86,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::DotOp dot) { return done([&] { emitDot(dot); }); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
@@ -98,6 +99,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
           [&](tile::StoreOp store) { return done([&] { emitStore(store); }); })
       .Case(
           [&](tile::AllocOp alloc) { return done([&] { emitAlloc(alloc); }); })
+      .Case([&](tile::SlotOp slot) { return done([&] { emitSlot(slot); }); })
       .Case([&](tile::ReadOp read) { return done([&] { emitRead(read); }); })
       .Case(
           [&](tile::WriteOp write) { return done([&] { emitWrite(write); }); })
@@ -191,9 +193,15 @@ LogicalResult KernelEmitter::emitElementwise(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
+  // Tokens are no values of a thread.
+  auto getValues = [](ValueRange values) {
+    return llvm::filter_to_vector(values, [](Value value) {
+      return !isa<tile::TokenType>(value.getType());
+    });
+  };
   auto loop = scf::ForOp::create(
       builder, lookup(op.getLowerBound()), lookup(op.getUpperBound()),
-      lookup(op.getStep()), lookup(op.getInitArgs()));
+      lookup(op.getStep()), lookup(getValues(op.getInitArgs())));
   if (auto factor = op->getAttrOfType<IntegerAttr>("tile.unroll")) {
     auto unroll = LLVM::LoopUnrollAttr::get(
         builder.getContext(),
@@ -205,7 +213,9 @@ LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
                                                 {}, unroll, {}, {}, {}, {}, {},
                                                 {}, {}, {}, {}, {}, {}));
   }
-  mapping.map(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  mapping.map(getValues(op.getRegionIterArgs()), loop.getRegionIterArgs());
+  if (failed(renameTokens(op, op.getInitArgs(), op.getRegionIterArgs())))
+    return failure();
   OpBuilder::InsertionGuard guard(builder);
   // With carried values the builder leaves the block without a terminator.
   builder.setInsertionPointToStart(loop.getBody());
@@ -220,10 +230,11 @@ LogicalResult KernelEmitter::emitLoop(scf::ForOp op) {
   if (failed(emitBlock(*op.getBody())))
     return failure();
   auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
-  if (!yield.getResults().empty())
-    scf::YieldOp::create(builder, lookup(yield.getResults()));
-  mapping.map(op.getResults(), loop.getResults());
-  return success();
+  if (SmallVector<Value> values = getValues(yield.getResults());
+      !values.empty())
+    scf::YieldOp::create(builder, lookup(values));
+  mapping.map(getValues(op.getResults()), loop.getResults());
+  return renameTokens(op, yield.getResults(), op.getResults());
 }
 
 /// A reduction that no threads share: each folds its own elements in turn.

@@ -73,6 +73,13 @@ private:
   static std::map<std::vector<int32_t>, int32_t>
   getRegisters(const LinearLayout &layout);
 
+  void emitSlot(tile::SlotOp op);
+  mlir::LogicalResult renameTokens(mlir::scf::ForOp op, mlir::ValueRange from,
+                                   mlir::ValueRange to);
+
+  // Contractions (EmitDot.cpp).
+  void emitDot(tile::DotOp op);
+
   // Approximations (EmitMath.cpp).
   /// Emits `op` as the approximation that its flags allow; fails, without a
   /// diagnostic, if they allow none.
@@ -188,10 +195,8 @@ private:
   /// Where values of the whole kernel are computed: before its first loop.
   mlir::Block *entry = nullptr;
   int64_t sharedBytes = 0;
-  /// Groups of asynchronous copies committed so far, and the group of each
-  /// token.
-  int64_t committedGroups = 0;
-  llvm::DenseMap<mlir::Value, int64_t> groupOfToken;
+  /// Tokens of groups of asynchronous copies, in the order of their commits.
+  llvm::SmallVector<mlir::Value> inFlight;
 };
 
 } // namespace deplo

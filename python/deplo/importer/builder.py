@@ -45,7 +45,7 @@ class _Line:
         """Primitives say which operator they are part of: it names their kernel."""
         first = self.pieces[0]
         word = first.split()[0] if isinstance(first, str) else ""
-        if word not in ("map", "reduce", "index_map", "gather") or not self.operator:
+        if word not in ("map", "reduce", "contract", "index_map", "gather") or not self.operator:
             return _at(self.location)
         place = self.location.mlir() if self.location else "unknown"
         return f" loc(fused<{_quoted(self.operator)}>[{place}])"
@@ -170,6 +170,31 @@ class GraphBuilder:
         reduced = self.emit([f"reduce {monoid} ", x, tail], shape, x.dtype)
         kept = [1 if i in axes else size for i, size in enumerate(x.shape)]
         return self.reshape(reduced, kept) if keepdims else reduced
+
+    def contract(
+        self,
+        x: Value,
+        x_axes: Sequence[int | None],
+        y: Value,
+        y_axes: Sequence[int | None],
+        shape: Sequence[int],
+        dtype: str,
+    ) -> Value:
+        """Sums of products of elements of `x` and `y` over one coordinate.
+
+        Args:
+            x_axes, y_axes: for each axis of the operand, the axis of the result that it
+                is, their number for the one that is summed over, None for the first element.
+        """
+        coordinates = ", ".join(f"d{i}" for i in range(len(shape) + 1))
+
+        def by(axes: Sequence[int | None]) -> str:
+            read = ", ".join("0" if axis is None else f"d{axis}" for axis in axes)
+            return f" by affine_map<({coordinates}) -> ({read})>"
+
+        result = Value("", tuple(shape), dtype).type
+        tail = f"{by(y_axes)} : ({x.type}, {y.type}) -> {result}"
+        return self.emit(["contract ", x, f"{by(x_axes)}, ", y, tail], shape, dtype)
 
     def cast(self, x: Value, dtype: str) -> Value:
         """`x` converted to `dtype`; `x` itself where it has that dtype."""

@@ -368,3 +368,11 @@ func.func @gather_folds(%x: tensor<8xf32>, %n: tensor<8xi64>) -> (tensor<8xf32>,
   %1 = graph.gather %x by affine_map<(d0)[s0] -> (7 - d0)> at %n : (tensor<8xf32>, tensor<8xi64>) -> tensor<8xf32>
   return %0, %1 : tensor<8xf32>, tensor<8xf32>
 }
+
+// A sum over nothing is zero.
+// CHECK-LABEL: func.func @contract_nothing
+// CHECK-NEXT:    graph.constant dense<0.000000e+00> : tensor<4x5xf32>
+func.func @contract_nothing(%x: tensor<4x0xf32>, %y: tensor<0x5xf32>) -> tensor<4x5xf32> {
+  %0 = graph.contract %x by affine_map<(d0, d1, d2) -> (d0, d2)>, %y by affine_map<(d0, d1, d2) -> (d2, d1)> : (tensor<4x0xf32>, tensor<0x5xf32>) -> tensor<4x5xf32>
+  return %0 : tensor<4x5xf32>
+}

@@ -673,3 +673,66 @@ func.func @size_c1() {
   }
   return
 }
+
+// -----
+
+// graph.contract C1: a coordinate to sum over.
+func.func @contract_c1_sum(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'graph.contract' op map of lhs takes 2 coordinates and 0 symbols to 2, expected the result's 2, at least one that is summed over and no symbols, to the operand's 2}}
+  %0 = graph.contract %x by affine_map<(d0, d1) -> (d0, d1)>, %x by affine_map<(d0, d1) -> (d0, d1)> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// graph.contract C1: coordinates of the operand.
+func.func @contract_c1_rank(%x: tensor<4x8xf32>) {
+  // expected-error @below {{map of rhs takes 3 coordinates and 0 symbols to 1}}
+  %0 = graph.contract %x by affine_map<(d0, d1, d2) -> (d0, d2)>, %x by affine_map<(d0, d1, d2) -> (d2)> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+// graph.contract C2: extents of what is summed over.
+func.func @contract_c2_extent(%x: tensor<8x5xf32>) {
+  // expected-error @below {{'graph.contract' op coordinate 2 is summed over and is no coordinate of an operand by itself}}
+  %0 = graph.contract %x by affine_map<(d0, d1, d2) -> (d0 + d2, d1)>, %x by affine_map<(d0, d1, d2) -> (d0 + d2, d1)> : (tensor<8x5xf32>, tensor<8x5xf32>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+// graph.contract C2: the same extent in both.
+func.func @contract_c2_equal(%x: tensor<4x8xf32>, %y: tensor<7x5xf32>) {
+  // expected-error @below {{'graph.contract' op sums over 8 elements, axis 0 of rhs has 7}}
+  %0 = graph.contract %x by affine_map<(d0, d1, d2) -> (d0, d2)>, %y by affine_map<(d0, d1, d2) -> (d2, d1)> : (tensor<4x8xf32>, tensor<7x5xf32>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+// graph.contract C3: operands of one type.
+func.func @contract_c3_operands(%x: tensor<4x8xf32>, %y: tensor<8x5xf16>) {
+  // expected-error @below {{'graph.contract' op multiplies elements of 'f32' and 'f16', expected one type}}
+  %0 = graph.contract %x by affine_map<(d0, d1, d2) -> (d0, d2)>, %y by affine_map<(d0, d1, d2) -> (d2, d1)> : (tensor<4x8xf32>, tensor<8x5xf16>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+// graph.contract C3: the result's type.
+func.func @contract_c3_result(%x: tensor<4x8xf16>, %y: tensor<8x5xf16>) {
+  // expected-error @below {{'graph.contract' op result holds 'bf16', expected the operands' 'f16' or f32}}
+  %0 = graph.contract %x by affine_map<(d0, d1, d2) -> (d0, d2)>, %y by affine_map<(d0, d1, d2) -> (d2, d1)> : (tensor<4x8xf16>, tensor<8x5xf16>) -> tensor<4x5xbf16>
+  return
+}
+
+// -----
+
+// graph.contract C4: coordinates within the operands.
+func.func @contract_c4(%x: tensor<16xf32>, %w: tensor<3xf32>) {
+  // expected-error @below {{'graph.contract' op coordinate 0 of lhs runs from 0 to 16, the operand has 16 elements}}
+  %0 = graph.contract %x by affine_map<(d0, d1) -> (d0 + d1)>, %w by affine_map<(d0, d1) -> (d1)> : (tensor<16xf32>, tensor<3xf32>) -> tensor<15xf32>
+  return
+}

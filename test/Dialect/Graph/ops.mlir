@@ -245,3 +245,13 @@ func.func @size() -> tensor<8xi64> {
   }
   return %0 : tensor<8xi64>
 }
+
+// Sums of products: a matrix product, a window that moves along the rows.
+// CHECK-LABEL: func.func @contract
+// CHECK:         %product = graph.contract %{{.+}} by #{{.+}}, %{{.+}} by #{{.+}} : (tensor<4x8xf32>, tensor<8x5xf32>) -> tensor<4x5xf32>
+// CHECK:         graph.contract %{{.+}} by #{{.+}}, %{{.+}} by #{{.+}} : (tensor<16xf16>, tensor<3xf16>) -> tensor<14xf32>
+func.func @contract(%x: tensor<4x8xf32>, %y: tensor<8x5xf32>, %s: tensor<16xf16>, %w: tensor<3xf16>) -> (tensor<4x5xf32>, tensor<14xf32>) {
+  %0 = graph.contract %x by affine_map<(d0, d1, d2) -> (d0, d2)>, %y by affine_map<(d0, d1, d2) -> (d2, d1)> : (tensor<4x8xf32>, tensor<8x5xf32>) -> tensor<4x5xf32>
+  %1 = graph.contract %s by affine_map<(d0, d1) -> (d0 + d1)>, %w by affine_map<(d0, d1) -> (d1)> : (tensor<16xf16>, tensor<3xf16>) -> tensor<14xf32>
+  return %0, %1 : tensor<4x5xf32>, tensor<14xf32>
+}

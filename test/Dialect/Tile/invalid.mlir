@@ -95,8 +95,8 @@ tile.kernel @k(%x: memref<128xf32>) axes(%i = 128 tile) {
 // -----
 
 // schedule: unknown field.
-// expected-error @below {{unknown field stages, expected block, warps}}
-"test.op"() {a = #tile.schedule<block = [4], warps = 2, vector = 4, stages = 2>} : () -> ()
+// expected-error @below {{unknown field stage, expected block, warps}}
+"test.op"() {a = #tile.schedule<block = [4], warps = 2, vector = 4, stage = 2>} : () -> ()
 
 // -----
 
@@ -697,4 +697,89 @@ tile.kernel @k() axes(%i = 8 tile) {
   %c = arith.constant dense<0> : tensor<64xi32>
   // expected-error @below {{combines elements of 'i32' by logaddexp, expected floats}}
   %y, %t = tile.scan logaddexp %a axis 1 : (tensor<8x64xi32>) -> (tensor<8x64xi32>, tensor<8xi32>)
+}
+
+// -----
+
+// dot C1: the summed dimension is among the dims.
+func.func @dot_c1(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>, %c: tensor<8x16xf32>) {
+  // expected-error @below {{'tile.dot' op dims of lhs must be 2 different numbers from 0 to 2, with 2 among them}}
+  %0 = tile.dot %a dims [0, 1], %b dims [2, 1], %c : tensor<8x4xf32>, tensor<4x16xf32>, tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// dot C2: sizes.
+func.func @dot_c2(%a: tensor<8x4xf32>, %b: tensor<2x16xf32>, %c: tensor<8x16xf32>) {
+  // expected-error @below {{'tile.dot' op rhs has size 2 along dimension 2, expected 4}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<8x4xf32>, tensor<2x16xf32>, tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// dot C2: dimensions of the result.
+func.func @dot_c2_none(%a: tensor<8x4xf32>, %b: tensor<4xf32>, %c: tensor<8x16xf32>) {
+  // expected-error @below {{'tile.dot' op dimension 1 of the result is of no operand}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2], %c : tensor<8x4xf32>, tensor<4xf32>, tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// dot C3: operands of one type.
+func.func @dot_c3(%a: tensor<8x4xf32>, %b: tensor<4x16xf16>, %c: tensor<8x16xf32>) {
+  // expected-error @below {{'tile.dot' op multiplies elements of 'f32' and 'f16', expected one type}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<8x4xf32>, tensor<4x16xf16>, tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// dot C3: an accumulator that holds products.
+func.func @dot_c3_accumulator(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>, %c: tensor<8x16xf16>) {
+  // expected-error @below {{'tile.dot' op adds products of 'f32' to 'f16', expected a type that holds them}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<8x4xf32>, tensor<4x16xf32>, tensor<8x16xf16>
+  return
+}
+
+// -----
+
+#acc = #tile.layout<[8, 4], register = [], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>
+#lhs = #tile.layout<[8, 1], register = [], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = []>
+#rhs = #tile.layout<[1, 4], register = [], lane = [[0, 2], [0, 1], [0, 0], [0, 0], [0, 0]], warp = []>
+// dot C4: lanes hold other columns of rhs than of the result.
+func.func @dot_c4(%a: tensor<8x1xf32, #lhs>, %b: tensor<1x4xf32, #rhs>, %c: tensor<8x4xf32, #acc>) {
+  // expected-error @below {{'tile.dot' op rhs is}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<8x1xf32, #lhs>, tensor<1x4xf32, #rhs>, tensor<8x4xf32, #acc>
+  return
+}
+
+// -----
+
+// schedule C3: rows and columns of a thread.
+// expected-error @below {{schedule has 1 sizes of a thread, expected rows and columns}}
+"test.op"() {a = #tile.schedule<block = [64, 64], warps = 4, vector = 4, thread = [8]>} : () -> ()
+
+// -----
+
+// schedule C3: powers of two.
+// expected-error @below {{schedule has thread = 3, expected a power of two}}
+"test.op"() {a = #tile.schedule<block = [64, 64], warps = 4, vector = 4, thread = [3, 8]>} : () -> ()
+
+// -----
+
+// schedule C4: stages.
+// expected-error @below {{schedule has 0 stages, expected at least one}}
+"test.op"() {a = #tile.schedule<block = [64, 64], warps = 4, vector = 4, thread = [8, 8], stages = 0>} : () -> ()
+
+// -----
+
+// slot C1: the ring without its first dimension.
+tile.kernel @k() axes(%i = 8 tile) {
+  %c0 = arith.constant 0 : index
+  %r = tile.alloc : !tile.buffer<3x64x16xf32, #tile.shared<>>
+  // expected-error @below {{'tile.slot' op is '!tile.buffer<64x8xf32, #tile.shared<>>' of the ring}}
+  %s = tile.slot %r[%c0] : !tile.buffer<3x64x16xf32, #tile.shared<>> -> !tile.buffer<64x8xf32, #tile.shared<>>
 }

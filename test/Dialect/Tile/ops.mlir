@@ -106,3 +106,32 @@ tile.kernel @scan(%x: memref<8x64xf32>) axes(%i = 8 tile) {
   // CHECK: tile.scan max %[[Y]] carry %[[T]] axis 1 : (tensor<8x64xf32>, tensor<8xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
   %z, %u = tile.scan max %y carry %t axis 1 : (tensor<8x64xf32>, tensor<8xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
 }
+
+// -----
+
+// A contraction whose operands lie either way.
+// CHECK-LABEL: tile.kernel @dot
+// CHECK:         tile.dot %{{.+}} dims [0, 2], %{{.+}} dims [2, 1], %{{.+}} : tensor<8x4xf32>, tensor<4x16xf32>, tensor<8x16xf32>
+// CHECK:         tile.dot %{{.+}} dims [2, 0], %{{.+}} dims [1, 2], %{{.+}} : tensor<4x8xf16>, tensor<16x4xf16>, tensor<8x16xf32>
+tile.kernel @dot(%x: memref<8x4xf32>, %w: memref<4x16xf32>, %u: memref<4x8xf16>, %v: memref<16x4xf16>, %y: memref<8x16xf32>) axes(%i = 8 tile, %j = 16 tile) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<8x4xf32> -> tensor<8x4xf32>
+  %b = tile.load %w[%c0, %j] : memref<4x16xf32> -> tensor<4x16xf32>
+  %zeros = arith.constant dense<0.0> : tensor<8x16xf32>
+  %c = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<8x4xf32>, tensor<4x16xf32>, tensor<8x16xf32>
+  %d = tile.load %u[%c0, %i] : memref<4x8xf16> -> tensor<4x8xf16>
+  %e = tile.load %v[%j, %c0] : memref<16x4xf16> -> tensor<16x4xf16>
+  %f = tile.dot %d dims [2, 0], %e dims [1, 2], %c : tensor<4x8xf16>, tensor<16x4xf16>, tensor<8x16xf32>
+  tile.store %f, %y[%i, %j] : tensor<8x16xf32>, memref<8x16xf32>
+}
+
+// -----
+
+// The slots of a ring.
+// CHECK-LABEL: tile.kernel @slot
+// CHECK:         tile.slot %{{.+}}[%{{.+}}] : !tile.buffer<3x64x16xf32, #tile.shared<pad = 4>> -> !tile.buffer<64x16xf32, #tile.shared<pad = 4>>
+tile.kernel @slot() axes(%i = 8 tile) {
+  %c1 = arith.constant 1 : index
+  %r = tile.alloc : !tile.buffer<3x64x16xf32, #tile.shared<pad = 4>>
+  %s = tile.slot %r[%c1] : !tile.buffer<3x64x16xf32, #tile.shared<pad = 4>> -> !tile.buffer<64x16xf32, #tile.shared<pad = 4>>
+}

@@ -365,6 +365,105 @@ OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
 }
 
 //===----------------------------------------------------------------------===//
+// ContractOp
+//===----------------------------------------------------------------------===//
+
+void ContractOp::getAsmResultNames(
+    function_ref<void(Value, StringRef)> setName) {
+  setName(getResult(), "product");
+}
+
+SmallVector<int64_t> ContractOp::getIterationShape() {
+  SmallVector<int64_t> shape(getType().getShape());
+  shape.resize(getLhsMap().getNumDims(), -1);
+  for (auto [type, map] : {std::pair(getLhs().getType(), getLhsMap()),
+                           std::pair(getRhs().getType(), getRhsMap())})
+    for (auto [size, coordinate] :
+         llvm::zip_equal(type.getShape(), map.getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(coordinate);
+          dim && shape[dim.getPosition()] < 0)
+        shape[dim.getPosition()] = size;
+  return shape;
+}
+
+/// Whether the coordinates that `map` yields from `shape` are within `operand`.
+static LogicalResult verifyCoordinates(ContractOp op, StringRef name,
+                                       RankedTensorType operand, AffineMap map,
+                                       ArrayRef<int64_t> shape) {
+  for (auto [axis, coordinate] : llvm::enumerate(map.getResults())) {
+    int64_t size = operand.getDimSize(axis);
+    auto dim = dyn_cast<AffineDimExpr>(coordinate);
+    if (dim && dim.getPosition() >= op.getType().getRank() &&
+        shape[dim.getPosition()] != size) // C2
+      return op.emitOpError()
+             << "sums over " << shape[dim.getPosition()] << " elements, axis "
+             << axis << " of " << name << " has " << size;
+    std::optional<ValueRange64> range = getRange(coordinate, shape);
+    if (!range) // C4
+      return op.emitOpError()
+             << "coordinate " << axis << " of " << name
+             << " divides by something other than a positive constant, or "
+                "overflows";
+    if (range->min < 0 || range->max >= size) // C4
+      return op.emitOpError()
+             << "coordinate " << axis << " of " << name << " runs from "
+             << range->min << " to " << range->max << ", the operand has "
+             << size << " elements";
+  }
+  return success();
+}
+
+LogicalResult ContractOp::verify() {
+  RankedTensorType lhs = getLhs().getType(), rhs = getRhs().getType();
+  int64_t rank = getType().getRank();
+  for (auto [name, type, map] : {std::tuple("lhs", lhs, getLhsMap()),
+                                 std::tuple("rhs", rhs, getRhsMap())})
+    if (map.getNumDims() <= rank || map.getNumSymbols() != 0 ||
+        map.getNumDims() != getLhsMap().getNumDims() ||
+        map.getNumResults() != type.getRank()) // C1
+      return emitOpError()
+             << "map of " << name << " takes " << map.getNumDims()
+             << " coordinates and " << map.getNumSymbols() << " symbols to "
+             << map.getNumResults() << ", expected the result's " << rank
+             << ", at least one that is summed over and no symbols, to the "
+                "operand's "
+             << type.getRank();
+  SmallVector<int64_t> shape = getIterationShape();
+  for (auto [dim, extent] : llvm::enumerate(shape))
+    if (extent < 0 && !ShapedType::isDynamic(extent)) // C2
+      return emitOpError() << "coordinate " << dim
+                           << " is summed over and is no coordinate of an "
+                              "operand by itself";
+  Type element = getType().getElementType();
+  if (lhs.getElementType() != rhs.getElementType()) // C3
+    return emitOpError() << "multiplies elements of " << lhs.getElementType()
+                         << " and " << rhs.getElementType()
+                         << ", expected one type";
+  if (element != lhs.getElementType() && !element.isF32()) // C3
+    return emitOpError() << "result holds " << element
+                         << ", expected the operands' " << lhs.getElementType()
+                         << " or f32";
+  if (llvm::any_of(shape, ShapedType::isDynamic) ||
+      llvm::is_contained(shape, 0) || !lhs.hasStaticShape() ||
+      !rhs.hasStaticShape())
+    return success();
+  if (failed(verifyCoordinates(*this, "lhs", lhs, getLhsMap(), shape)))
+    return failure();
+  return verifyCoordinates(*this, "rhs", rhs, getRhsMap(), shape);
+}
+
+OpFoldResult ContractOp::fold(FoldAdaptor adaptor) {
+  if (!getType().hasStaticShape())
+    return {};
+  if (getType().getNumElements() == 0)
+    return DenseElementsAttr::get(getType(), ArrayRef<Attribute>());
+  if (llvm::is_contained(getIterationShape(), 0))
+    return DenseElementsAttr::get(
+        getType(), Attribute(FloatAttr::get(getType().getElementType(), 0.0)));
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
 // IndexMapOp
 //===----------------------------------------------------------------------===//
 

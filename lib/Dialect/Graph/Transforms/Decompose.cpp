@@ -122,18 +122,19 @@ static Value buildWithoutEmptySources(RewriterBase &rewriter, Location loc,
                           maps, guards, gather.getFillAttr());
 }
 
-/// No elements, or what a reduction over none is.
+/// No elements, or what a reduction or a contraction over none is.
 static Value buildOfNothing(RewriterBase &rewriter, Location loc,
                             Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  auto reduce = dyn_cast<ReduceOp>(op);
   if (auto gather = dyn_cast<GatherOp>(op);
       gather && type.getNumElements() != 0)
     return buildWithoutEmptySources(rewriter, loc, gather);
-  if (type.getNumElements() == 0 || !reduce)
+  if (type.getNumElements() == 0 || !isa<ReduceOp, ContractOp>(op))
     return ConstantOp::create(
         rewriter, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>()));
-  TypedAttr identity = getIdentity(reduce.getKind(), type.getElementType());
+  auto reduce = dyn_cast<ReduceOp>(op);
+  TypedAttr identity = getIdentity(reduce ? reduce.getKind() : Monoid::Add,
+                                   type.getElementType());
   return ConstantOp::create(rewriter, loc,
                             DenseElementsAttr::get(type, Attribute(identity)));
 }

@@ -118,6 +118,7 @@ void FusionGroups::addPrimitive(Operation *op, unsigned groupIndex) {
         (group.kernels.empty() || findGroup(it->second) == groupIndex))
       depth = std::max(depth, depths[it->second]);
   }
+  group.contractions += isa<ContractOp>(op);
   if (primitive.isFold()) {
     if (!group.kept)
       group.kept = primitive.getKeptAxes();
@@ -396,6 +397,7 @@ FusionGroups::Group FusionGroups::getMerged(unsigned producer,
   merged.hasScan = from.hasScan || into.hasScan;
   merged.reducesScan = from.reducesScan || into.reducesScan;
   merged.operations = from.operations * recomputation + into.operations;
+  merged.contractions = from.contractions + into.contractions;
   merged.inputs = from.inputs;
   llvm::SmallDenseMap<unsigned, unsigned> served;
   for (const auto &[value, bytes] : into.inputs) {
@@ -442,8 +444,10 @@ std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
       merged.kept ? *merged.kept : primitives[merged.outputs.back()].axes);
   for (unsigned output : merged.outputs) {
     SmallVector<Axis> own = getSorted(primitives[output].getResultAxes());
-    bool isComputedOnce =
-        merged.kept ? llvm::includes(own, parallel) : own == parallel;
+    // A contraction's tiles have no room for inner loops.
+    bool isComputedOnce = merged.kept && merged.contractions == 0
+                              ? llvm::includes(own, parallel)
+                              : own == parallel;
     if (!isComputedOnce)
       return describe(output) +
              " is needed elsewhere and would be computed more than once";
@@ -476,6 +480,31 @@ FusionGroups::checkLoops(unsigned from, unsigned into, size_t checkpoint) {
   return std::nullopt;
 }
 
+/// What a kernel with a contraction may have besides: maps of its result, and
+/// conversions of its operands.
+std::optional<std::string>
+FusionGroups::checkContraction(const Group &from, const Group &into) const {
+  if (from.contractions + into.contractions == 0)
+    return std::nullopt;
+  if (from.kept && into.kept)
+    return "a kernel with a contraction folds nothing else";
+  for (unsigned member : into.members) {
+    if (!isa_and_nonnull<ContractOp>(primitives[member].op))
+      continue;
+    for (const Read &read : primitives[member].reads) {
+      auto it = producers.find(read.source);
+      if (it != producers.end() &&
+          llvm::is_contained(from.members, it->second) &&
+          !llvm::all_of(from.members, [&](unsigned source) {
+            return isWidening(primitives[source].op);
+          }))
+        return describe(it->second) +
+               " would be computed again for every tile of the result";
+    }
+  }
+  return std::nullopt;
+}
+
 /// Replaces `into` by `merged`, which has everything but the members.
 void FusionGroups::commit(unsigned from, unsigned into, Group merged,
                           size_t checkpoint) {
@@ -501,6 +530,8 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
     return "one of them is a kernel already";
   if (dependsOn(into, from, /*isIndirect=*/true))
     return "another kernel runs between them";
+  if (auto reason = checkContraction(groups[from], groups[into]))
+    return reason;
 
   AxisClasses &classes = space.classes;
   size_t checkpoint = classes.getCheckpoint();

@@ -85,6 +85,8 @@ private:
     /// Members whose results are needed elsewhere.
     llvm::SmallVector<unsigned> outputs;
     double operations = 0;
+    /// Members that are a graph.contract.
+    unsigned contractions = 0;
     /// A graph.fused that is there already: never merged.
     bool isFixed = false;
     bool hasScan = false;
@@ -121,6 +123,8 @@ private:
                                         size_t checkpoint);
   void commit(unsigned from, unsigned into, Group merged, size_t checkpoint);
   std::optional<std::string> checkBoundary(const Group &merged);
+  std::optional<std::string> checkContraction(const Group &from,
+                                              const Group &into) const;
   std::optional<std::string> checkMember(const Primitive &primitive);
   Group getMerged(unsigned producer, unsigned consumer,
                   double recomputation) const;

@@ -36,13 +36,17 @@ static std::string getNameOf(Operation *op) {
   return op->getName().stripDialect().str();
 }
 
-/// The primitive that a kernel is about: its last reduction or scan, its last
-/// map, or a copy if there is nothing else.
+static bool isFold(Operation *op) {
+  return isa<ReduceOp, ContractOp, ScanOp>(op);
+}
+
+/// The primitive that a kernel is about: its contraction, its last reduction or
+/// scan, its last map, or a copy if there is nothing else.
 Operation *FusionGroups::getDominant(const Group &group) const {
   auto getKey = [&](unsigned member) {
     Operation *op = primitives[member].op;
     bool isCopy = getSourceName(op->getLoc()) == "copy";
-    return std::tuple(isa<ReduceOp, ScanOp>(op), !isCopy, member);
+    return std::tuple(isa<ContractOp>(op), isFold(op), !isCopy, member);
   };
   unsigned dominant = group.members.front();
   for (unsigned member : group.members)
@@ -72,16 +76,16 @@ static std::string getSizeName(int64_t size, const SymbolicSizes &sizes) {
 }
 
 /// rms_norm_2048: the operators of the reductions and scans and how many
-/// elements the last of them folds. silu_mul_5632: the operators of a chain of
-/// maps and the size of the innermost axis.
+/// elements the last of them folds. linear_5632x2048: columns and what is summed
+/// over of a contraction. silu_mul_5632: the operators of a chain of maps and
+/// the size of the innermost axis.
 static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
                                const SymbolicSizes &sizes) {
   SmallVector<Operation *> named(ops);
-  bool isFold = isa<ReduceOp, ScanOp>(dominant);
-  if (isFold)
-    llvm::erase_if(named,
-                   [](Operation *op) { return !isa<ReduceOp, ScanOp>(op); });
-  std::string name = joinSources(named, isFold ? "reductions" : "pointwise");
+  bool folds = isFold(dominant);
+  if (folds)
+    llvm::erase_if(named, [](Operation *op) { return !isFold(op); });
+  std::string name = joinSources(named, folds ? "reductions" : "pointwise");
   if (name.empty())
     name = getNameOf(dominant);
   if (auto reduce = dyn_cast<ReduceOp>(dominant)) {
@@ -96,6 +100,13 @@ static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
   auto type = cast<RankedTensorType>(dominant->getResult(0).getType());
   if (type.getRank() > 0)
     name += "_" + getSizeName(type.getShape().back(), sizes);
+  if (auto contract = dyn_cast<ContractOp>(dominant)) {
+    int64_t count = 1;
+    for (int64_t size : ArrayRef(contract.getIterationShape())
+                            .drop_front(contract.getType().getRank()))
+      count *= size;
+    name += (type.getRank() > 0 ? "x" : "_") + std::to_string(count);
+  }
   return name;
 }
 

@@ -131,7 +131,7 @@ public:
 
 private:
   LogicalResult checkOperations();
-  LogicalResult checkScannedSize(ScanOp scan);
+  LogicalResult checkFoldedSize(Operation &op);
   void duplicateConversions();
   LogicalResult makeReadable(Operation *op);
   Value chooseCopied(Operation *op, Value operand);
@@ -148,18 +148,28 @@ private:
 
 } // namespace
 
-/// A running value is carried from one chunk to the next, a number that is
-/// fixed when compiling.
-LogicalResult Preparation::checkScannedSize(ScanOp scan) {
-  SymbolicSizes sizes = SymbolicSizes::get(scan);
-  int64_t size = scan.getType().getDimSize(scan.getAxis());
-  if (!sizes.isSymbolic(size))
-    return success();
-  return scan.emitOpError()
-         << "scans axis " << scan.getAxis() << " of size "
-         << sizes.describe(size)
-         << ", which is known when the program runs; compile for a fixed size "
-            "of that axis";
+/// Of a scan, because a running value is carried from one chunk to the next,
+/// and of a contraction, whose chunks are counted: a number that is fixed when
+/// compiling.
+LogicalResult Preparation::checkFoldedSize(Operation &op) {
+  SmallVector<std::pair<int64_t, int64_t>> folded;
+  if (auto scan = dyn_cast<ScanOp>(op))
+    folded.push_back(
+        {scan.getAxis(), scan.getType().getDimSize(scan.getAxis())});
+  if (auto contract = dyn_cast<ContractOp>(op))
+    for (auto [axis, size] :
+         llvm::drop_begin(llvm::enumerate(contract.getIterationShape()),
+                          contract.getType().getRank()))
+      folded.push_back({axis, size});
+  SymbolicSizes sizes = SymbolicSizes::get(&op);
+  for (auto [axis, size] : folded)
+    if (sizes.isSymbolic(size))
+      return op.emitOpError()
+             << (isa<ScanOp>(op) ? "scans" : "sums over") << " axis " << axis
+             << " of size " << sizes.describe(size)
+             << ", which is known when the program runs; compile for a fixed "
+                "size of that axis";
+  return success();
 }
 
 LogicalResult Preparation::checkOperations() {
@@ -171,8 +181,7 @@ LogicalResult Preparation::checkOperations() {
     if (op.hasTrait<IsPrimitive>() || isa<FusedOp>(op)) {
       if (failed(verifyFixedSizes(&op, "deplo-fuse-vertical")))
         return failure();
-      if (auto scan = dyn_cast<ScanOp>(op);
-          scan && failed(checkScannedSize(scan)))
+      if (failed(checkFoldedSize(op)))
         return failure();
       for (ValueRange values :
            {ValueRange(op.getOperands()), ValueRange(op.getResults())})

@@ -46,6 +46,10 @@ static Read traceGathered(GatherOp gather, unsigned k) {
 }
 
 SmallVector<Primitive::Axis> Primitive::getResultAxes() const {
+  // Those summed over come last.
+  if (auto contract = dyn_cast_or_null<ContractOp>(op))
+    return llvm::to_vector(
+        ArrayRef(axes).take_front(contract.getType().getRank()));
   auto reduce = dyn_cast_or_null<ReduceOp>(op);
   if (!reduce)
     return axes;
@@ -67,9 +71,13 @@ Primitive IterationSpace::getPrimitive(Operation *op,
                                        AxisClasses::Owner owner) {
   Primitive primitive;
   primitive.op = op;
-  auto reduce = dyn_cast<ReduceOp>(op);
-  primitive.shape = llvm::to_vector(
-      getShape(reduce ? Value(reduce.getInput()) : op->getResult(0)));
+  auto contract = dyn_cast<ContractOp>(op);
+  if (contract)
+    primitive.shape = contract.getIterationShape();
+  else if (auto reduce = dyn_cast<ReduceOp>(op))
+    primitive.shape = llvm::to_vector(getShape(reduce.getInput()));
+  else
+    primitive.shape = llvm::to_vector(getShape(op->getResult(0)));
   for (int64_t extent : primitive.shape)
     primitive.axes.push_back(classes.add(extent, owner));
   auto gather = dyn_cast<GatherOp>(op);
@@ -78,6 +86,11 @@ Primitive IterationSpace::getPrimitive(Operation *op,
     primitive.reads.push_back(traceGathered(gather, k));
   for (Value operand : op->getOperands().drop_front(gathered))
     primitive.reads.push_back(*traceRead(operand));
+  if (contract)
+    for (auto [number, read] : llvm::enumerate(primitive.reads)) {
+      AffineMap map = number == 0 ? contract.getLhsMap() : contract.getRhsMap();
+      read.map = simplifyInRange(read.map.compose(map), primitive.shape);
+    }
   return primitive;
 }
 
@@ -286,9 +299,9 @@ bool IterationSpace::tryJoin(ArrayRef<Axis> axes, ArrayRef<Axis> others,
 }
 
 static SmallVector<int64_t> getResultShape(const Primitive &primitive) {
-  auto reduce = dyn_cast_or_null<ReduceOp>(primitive.op);
-  return reduce ? llvm::to_vector(getShape(reduce.getResult()))
-                : llvm::to_vector(primitive.shape);
+  return primitive.isReduction()
+             ? llvm::to_vector(getShape(primitive.op->getResult(0)))
+             : llvm::to_vector(primitive.shape);
 }
 
 /// Reductions alike share all loops, others those of their results.

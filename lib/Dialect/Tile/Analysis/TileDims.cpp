@@ -102,6 +102,17 @@ void TileDims::visit(Operation *op) {
     Tile input = getTile(broadcast.getInputMutable());
     for (auto [dim, target] : llvm::enumerate(broadcast.getDims()))
       unite(input, dim, broadcast.getResult(), target);
+  } else if (auto dot = dyn_cast<DotOp>(op)) {
+    uniteAll(dot.getResult(), getTile(dot.getAccumulatorMutable()));
+    int64_t rank = dot.getType().getRank();
+    Tile lhs = getTile(dot.getLhsMutable()), rhs = getTile(dot.getRhsMutable());
+    for (auto [operand, dims] :
+         {std::pair(lhs, dot.getLhsDims()), std::pair(rhs, dot.getRhsDims())})
+      for (auto [dim, target] : llvm::enumerate(dims))
+        if (target < rank)
+          unite(operand, dim, dot.getResult(), target);
+    unite(lhs, DotOp::getContractedDim(dot.getLhsDims(), rank), rhs,
+          DotOp::getContractedDim(dot.getRhsDims(), rank));
   } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
     Tile first = getTile(op->getOpOperand(0));
     for (OpOperand &input : op->getOpOperands())

@@ -194,8 +194,8 @@ AxisAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      ArrayRef<int64_t> block, int64_t warps, int64_t vector,
-                     int64_t chunk, int64_t unroll, Choice, Choice, Choice,
-                     Choice) {
+                     int64_t chunk, int64_t unroll, ArrayRef<int64_t> thread,
+                     int64_t stages, Choice, Choice, Choice, Choice) {
   auto isPowerOfTwo = [](int64_t value) {
     return value > 0 && llvm::isPowerOf2_64(value);
   };
@@ -213,13 +213,22 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return failure();
   if (chunk != 0 && failed(check("chunk", chunk))) // C2
     return failure();
+  if (!thread.empty() && thread.size() != 2) // C3
+    return emitError() << "schedule has " << thread.size()
+                       << " sizes of a thread, expected rows and columns";
+  for (int64_t size : thread) // C3
+    if (failed(check("thread", size)))
+      return failure();
+  if (stages < 1) // C4
+    return emitError() << "schedule has " << stages
+                       << " stages, expected at least one";
   return success();
 }
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
-  SmallVector<int64_t> block;
-  int64_t warps = 1, vector = 1, chunk = 0, unroll = 1;
+  SmallVector<int64_t> block, thread;
+  int64_t warps = 1, vector = 1, chunk = 0, unroll = 1, stages = 1;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
          padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
   auto parseField = [&]() -> ParseResult {
@@ -227,15 +236,18 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     StringRef name;
     if (parser.parseKeyword(&name) || parser.parseEqual())
       return failure();
-    if (name == "block")
+    if (name == "block" || name == "thread") {
+      SmallVector<int64_t> &sizes = name == "block" ? block : thread;
       return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-        return parser.parseInteger(block.emplace_back());
+        return parser.parseInteger(sizes.emplace_back());
       });
+    }
     int64_t *number = llvm::StringSwitch<int64_t *>(name)
                           .Case("warps", &warps)
                           .Case("vector", &vector)
                           .Case("chunk", &chunk)
                           .Case("unroll", &unroll)
+                          .Case("stages", &stages)
                           .Default(nullptr);
     if (number)
       return parser.parseInteger(*number);
@@ -248,8 +260,9 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     if (!choice)
       return parser.emitError(fieldLoc)
              << "unknown field " << name
-             << ", expected block, warps, vector, chunk, unroll, stage_inputs, "
-                "async_copy, pad_smem or programmatic_launch";
+             << ", expected block, warps, vector, chunk, unroll, thread, "
+                "stages, stage_inputs, async_copy, pad_smem or "
+                "programmatic_launch";
     SMLoc valueLoc = parser.getCurrentLocation();
     StringRef word;
     if (parser.parseKeyword(&word))
@@ -264,9 +277,10 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
                                      parseField))
     return {};
-  return parser.getChecked<ScheduleAttr>(
-      loc, parser.getContext(), block, warps, vector, chunk, unroll,
-      stageInputs, asyncCopy, padSmem, programmaticLaunch);
+  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), block, warps,
+                                         vector, chunk, unroll, thread, stages,
+                                         stageInputs, asyncCopy, padSmem,
+                                         programmaticLaunch);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -277,6 +291,13 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", chunk = " << getChunk();
   if (getUnroll() != 1)
     printer << ", unroll = " << getUnroll();
+  if (!getThread().empty()) {
+    printer << ", thread = [";
+    llvm::interleaveComma(getThread(), printer);
+    printer << "]";
+  }
+  if (getStages() != 1)
+    printer << ", stages = " << getStages();
   auto printChoice = [&](StringRef name, Choice choice) {
     if (choice != Choice::Auto)
       printer << ", " << name << " = " << stringifyChoice(choice);

@@ -3,9 +3,12 @@
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
+#include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Dialect/ArgumentNames.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
 #define GET_OP_CLASSES
@@ -260,12 +263,35 @@ LogicalResult CopyOp::verify() {
   return verifyBox(*this, buffer.getRank(), buffer.getElementType());
 }
 
+/// Whether `token` has one use: an await, or a loop that carries it, which then
+/// awaits it once.
+static bool isAwaitedOnce(Value token, llvm::SmallPtrSetImpl<Value> &seen) {
+  if (!seen.insert(token).second)
+    return true;
+  if (!token.hasOneUse())
+    return false;
+  OpOperand &use = *token.use_begin();
+  if (isa<AwaitOp>(use.getOwner()))
+    return true;
+  if (auto loop = dyn_cast<scf::ForOp>(use.getOwner())) {
+    BlockArgument carried = loop.getTiedLoopRegionIterArg(&use);
+    return carried && isAwaitedOnce(carried, seen);
+  }
+  auto yield = dyn_cast<scf::YieldOp>(use.getOwner());
+  auto loop = yield ? dyn_cast<scf::ForOp>(yield->getParentOp()) : scf::ForOp();
+  return loop &&
+         isAwaitedOnce(loop.getRegionIterArgs()[use.getOperandNumber()],
+                       seen) &&
+         isAwaitedOnce(loop.getResult(use.getOperandNumber()), seen);
+}
+
 LogicalResult AsyncCopyOp::verify() {
   BufferType buffer = getBuffer().getType();
   if (failed(verifyBox(*this, buffer.getRank(), buffer.getElementType())))
     return failure();
   // C6
-  if (!getToken().hasOneUse() || !isa<AwaitOp>(*getToken().user_begin()))
+  llvm::SmallPtrSet<Value, 8> seen;
+  if (!isAwaitedOnce(getToken(), seen))
     return emitOpError("token must be awaited exactly once by tile.await");
   // C7 (PTX ISA, cp.async: cp-size is 4, 8 or 16)
   if (std::optional<int64_t> vector = getVector()) {
@@ -275,6 +301,16 @@ LogicalResult AsyncCopyOp::verify() {
       return emitOpError() << "copies " << bytes
                            << " bytes at a time, expected 4, 8 or 16";
   }
+  return success();
+}
+
+LogicalResult SlotOp::verify() {
+  BufferType ring = getRing().getType(), slot = getResult().getType();
+  if (ring.getRank() < 2 ||
+      slot != BufferType::get(getContext(), ring.getShape().drop_front(),
+                              ring.getElementType(), ring.getLayout())) // C1
+    return emitOpError() << "is " << slot << " of the ring " << ring
+                         << ", expected that without its first dimension";
   return success();
 }
 
@@ -412,6 +448,68 @@ LogicalResult ReduceOp::verify() {
   for (auto [kind, input] : llvm::zip(getMonoids(), getInputs()))
     if (failed(verifyMonoid(*this, kind, input.getType()))) // C4
       return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// DotOp
+//===----------------------------------------------------------------------===//
+
+int64_t DotOp::getContractedSize() {
+  int64_t rank = getType().getRank();
+  return getLhs().getType().getDimSize(getContractedDim(getLhsDims(), rank));
+}
+
+LogicalResult DotOp::verify() {
+  RankedTensorType result = getType();
+  int64_t rank = result.getRank();
+  SmallVector<int64_t> sizes(rank + 1, -1);
+  for (auto [name, type, dims] :
+       {std::tuple("lhs", getLhs().getType(), getLhsDims()),
+        std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
+    llvm::SmallDenseSet<int64_t> distinct(dims.begin(), dims.end());
+    if (static_cast<int64_t>(dims.size()) != type.getRank() ||
+        distinct.size() != dims.size() || !distinct.contains(rank) ||
+        llvm::any_of(dims,
+                     [&](int64_t dim) { return dim < 0 || dim > rank; })) // C1
+      return emitOpError() << "dims of " << name << " must be "
+                           << type.getRank() << " different numbers from 0 to "
+                           << rank << ", with " << rank << " among them";
+    for (auto [size, dim] : llvm::zip_equal(type.getShape(), dims)) {
+      int64_t expected = dim < rank ? result.getDimSize(dim) : sizes[rank];
+      if (expected >= 0 && size != expected) // C2
+        return emitOpError()
+               << name << " has size " << size << " along dimension " << dim
+               << ", expected " << expected;
+      sizes[dim] = size;
+    }
+    if (type.getElementType() != getLhs().getType().getElementType()) // C3
+      return emitOpError() << "multiplies elements of "
+                           << getLhs().getType().getElementType() << " and "
+                           << type.getElementType() << ", expected one type";
+    if (type.getElementType() != result.getElementType() &&
+        type.getElementTypeBitWidth() >= result.getElementTypeBitWidth()) // C3
+      return emitOpError() << "adds products of " << type.getElementType()
+                           << " to " << result.getElementType()
+                           << ", expected a type that holds them";
+  }
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (sizes[dim] < 0) // C2
+      return emitOpError() << "dimension " << dim
+                           << " of the result is of no operand";
+  LayoutAttr layout = getLayout(result);
+  for (auto [name, type, dims] :
+       {std::tuple("lhs", getLhs().getType(), getLhsDims()),
+        std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
+    LayoutAttr own = getLayout(type);
+    if (bool(own) != bool(layout) ||
+        (own && !holdsOperand(own.getLinearLayout(), layout.getLinearLayout(),
+                              dims))) // C4
+      return emitOpError() << name << " is " << type
+                           << ", whose layout doesn't give threads what their "
+                              "elements of "
+                           << result << " take";
+  }
   return success();
 }
 

@@ -90,11 +90,19 @@ static void boundAccess(OpT access, ArrayRef<unsigned> numbers,
     int64_t extent = dims.getExtent(numbers[tileDim]);
     int64_t step = box.steps[tileDim];
     Value corner = box.indices[box.dims[tileDim]];
-    int64_t first = AffineIndex::get(corner).offset;
-    bounds.push_back(first + (extent - 1) * step + 1);
-    // Some are there if elements of the extent are outside of the memref.
-    if (!box.bounds.empty())
-      bounds.back() = std::min(bounds.back(), box.bounds[tileDim]);
+    AffineIndex index = AffineIndex::get(corner);
+    // Along a chunk of a loop, bounds are what they were.
+    bool isOfLoop = index.base && !dims.getAxis(numbers[tileDim]);
+    if (isOfLoop) {
+      bounds.push_back(box.bounds.empty()
+                           ? box.getMemRefType().getDimSize(box.dims[tileDim])
+                           : box.bounds[tileDim]);
+    } else {
+      bounds.push_back(index.offset + (extent - 1) * step + 1);
+      // Some are there if elements of the extent are outside of the memref.
+      if (!box.bounds.empty())
+        bounds.back() = std::min(bounds.back(), box.bounds[tileDim]);
+    }
     isNeeded |= !isWithinBound(corner, step, size, bounds.back());
   }
   if (isNeeded)

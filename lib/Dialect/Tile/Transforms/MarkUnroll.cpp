@@ -50,7 +50,14 @@ static int64_t estimateInstructions(scf::ForOp loop) {
                 : op->getNumOperands() != 0 ? op->getOperand(0).getType()
                                             : Type();
     LayoutAttr layout = type ? getLayout(type) : LayoutAttr();
-    instructions += layout ? layout.getLinearLayout().getNumRegisters() : 1;
+    int64_t count = layout ? layout.getLinearLayout().getNumRegisters() : 1;
+    if (auto dot = dyn_cast<DotOp>(op))
+      count *= dot.getContractedSize();
+    // Loops inside have been unrolled already.
+    for (Operation *at = op->getParentOp(); at != loop; at = at->getParentOp())
+      if (auto factor = at->getAttrOfType<IntegerAttr>("tile.unroll"))
+        count *= factor.getInt();
+    instructions += count;
   });
   return instructions;
 }

@@ -97,10 +97,21 @@ tile::choosePadding(AllocOp alloc, int64_t alignment, int64_t budget) {
   BufferType buffer = alloc.getType();
   if (buffer.getRank() == 0 || buffer.getLayout().getSwizzle() != 0)
     return std::nullopt;
+  // The slots of a ring are accessed alike.
+  SmallVector<Operation *> users;
+  for (Operation *user : alloc.getResult().getUsers()) {
+    auto slot = dyn_cast<SlotOp>(user);
+    if (!slot) {
+      users.push_back(user);
+      continue;
+    }
+    buffer = slot.getResult().getType();
+    llvm::append_range(users, slot.getResult().getUsers());
+  }
   std::vector<ModelledAccess> accesses;
   // Copies go along rows, without conflicts, but need them aligned.
   int64_t copyVector = 1;
-  for (Operation *user : alloc.getResult().getUsers()) {
+  for (Operation *user : users) {
     int64_t vector = getVector(user, alignment);
     if (isa<CopyOp, AsyncCopyOp>(user)) {
       copyVector = std::max(copyVector, vector);
@@ -121,10 +132,10 @@ tile::choosePadding(AllocOp alloc, int64_t alignment, int64_t budget) {
 
   BankConflicts best = *before;
   PaddingEffect effect{buffer.getLayout().getPad(), before->degree,
-                       before->degree};
+                       before->degree, before->wavefronts};
   int64_t bytes = buffer.getElementType().getIntOrFloatBitWidth() / 8;
   int64_t rows = 1;
-  for (int64_t size : buffer.getShape().drop_back())
+  for (int64_t size : alloc.getType().getShape().drop_back())
     rows *= size;
   // Beyond a row of all banks, the pattern repeats.
   int64_t most = std::min<int64_t>(numSharedMemoryBanks * sharedMemoryBankBytes,
@@ -139,6 +150,7 @@ tile::choosePadding(AllocOp alloc, int64_t alignment, int64_t budget) {
     best = *cost;
     effect.pad = pad;
     effect.degreeAfter = cost->degree;
+    effect.wavefronts = cost->wavefronts;
   }
   return effect;
 }
@@ -147,8 +159,15 @@ void tile::padBuffer(AllocOp alloc, int64_t pad) {
   BufferType before = alloc.getType();
   SharedAttr shared =
       SharedAttr::get(alloc.getContext(), pad, before.getLayout().getSwizzle());
-  alloc.getResult().setType(BufferType::get(
-      alloc.getContext(), before.getShape(), before.getElementType(), shared));
+  auto setPad = [&](Value buffer) {
+    auto type = cast<BufferType>(buffer.getType());
+    buffer.setType(BufferType::get(alloc.getContext(), type.getShape(),
+                                   type.getElementType(), shared));
+  };
+  setPad(alloc.getResult());
+  for (Operation *user : alloc.getResult().getUsers())
+    if (auto slot = dyn_cast<SlotOp>(user))
+      setPad(slot.getResult());
 }
 
 /// `2-way`, or `conflict-free`.
@@ -170,7 +189,11 @@ static std::string getReason(const std::optional<PaddingEffect> &effect,
 
 /// The name of the input that a buffer holds.
 static std::string getBufferName(AllocOp alloc) {
+  SmallVector<Operation *> users(alloc.getResult().getUsers());
   for (Operation *user : alloc.getResult().getUsers())
+    if (auto slot = dyn_cast<SlotOp>(user))
+      llvm::append_range(users, slot.getResult().getUsers());
+  for (Operation *user : users)
     if (isa<CopyOp, AsyncCopyOp>(user))
       return "the buffer of " + getMemrefName(BoxAccess::get(user)->memref);
   return "a buffer";

@@ -29,6 +29,7 @@
 // for each use first.
 
 #include "PassSupport.h"
+#include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/Tile/Analysis/TileGroups.h"
@@ -170,7 +171,53 @@ static LinearLayout getSlice(LinearLayout whole, ArrayRef<int64_t> dims) {
   return whole;
 }
 
-/// Chooses the layout of each group and returns the anchors.
+/// The last dimension of the result that `dims` has and `others` has not.
+static unsigned getOwnDim(DotOp dot, ArrayRef<int64_t> dims,
+                          ArrayRef<int64_t> others) {
+  for (int64_t dim = dot.getType().getRank() - 1; dim >= 0; --dim)
+    if (llvm::is_contained(dims, dim) && !llvm::is_contained(others, dim) &&
+        dot.getType().getDimSize(dim) > 1)
+      return dim;
+  return llvm::is_contained(dims, 0) ? 0 : dot.getType().getRank() - 1;
+}
+
+/// Chooses the layouts of a contraction's tiles, `thread` rows and columns in
+/// each thread; appends the groups of accumulators to `anchors`.
+static LogicalResult chooseDotLayouts(KernelOp kernel, TileGroups &tiles,
+                                      ArrayRef<int64_t> thread, int64_t warps,
+                                      SmallVectorImpl<unsigned> &anchors) {
+  WalkResult result = kernel.walk([&](DotOp dot) {
+    auto fail = [&](llvm::Error error) {
+      dot.emitOpError() << "can't be shared out among threads: "
+                        << llvm::toString(std::move(error));
+      return WalkResult::interrupt();
+    };
+    unsigned id = tiles.getGroup(dot.getResult());
+    std::optional<LinearLayout> &layout = tiles.groups[id].layout;
+    if (!layout) {
+      auto chosen = getAccumulatorLayout(
+          {dot.getType().getShape(),
+           getOwnDim(dot, dot.getLhsDims(), dot.getRhsDims()),
+           getOwnDim(dot, dot.getRhsDims(), dot.getLhsDims()), thread[0],
+           thread[1], warps});
+      if (!chosen)
+        return fail(chosen.takeError());
+      layout = *chosen;
+      anchors.push_back(id);
+    }
+    for (auto [operand, dims] : {std::pair(dot.getLhs(), dot.getLhsDims()),
+                                 std::pair(dot.getRhs(), dot.getRhsDims())}) {
+      auto chosen = getOperandLayout(*layout, dims, dot.getContractedSize());
+      if (!chosen)
+        return fail(chosen.takeError());
+      tiles.groups[tiles.getGroup(operand)].layout = *chosen;
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Chooses the layout of each group that has none and returns the anchors.
 static SmallVector<unsigned> chooseLayouts(TileGroups &tiles, int64_t vector,
                                            int64_t warps) {
   SmallVector<unsigned> largestFirst = tiles.getLargestFirst();
@@ -299,7 +346,8 @@ static LogicalResult checkSizes(KernelOp kernel) {
 }
 
 FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector,
-                                             int64_t alignment) {
+                                             int64_t alignment,
+                                             ArrayRef<int64_t> thread) {
   if (!kernel.getWarps())
     return kernel.emitOpError(
         "has no number of warps; run deplo-blockify-launch first");
@@ -307,13 +355,21 @@ FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector,
   if (failed(checkSizes(kernel)))
     return failure();
 
+  SmallVector<DotOp> dots;
+  kernel.walk([&](DotOp dot) { dots.push_back(dot); });
+  for (DotOp dot : dots)
+    splitDot(dot, vector);
   Copies copies = copyForEachUse(kernel);
   std::optional<TileGroups> found = TileGroups::get(kernel, alignment);
   if (!found)
     return failure();
   TileGroups &tiles = *found;
   LayoutSummary summary;
-  for (unsigned anchor : chooseLayouts(tiles, vector, warps))
+  SmallVector<unsigned> anchors;
+  if (failed(chooseDotLayouts(kernel, tiles, thread, warps, anchors)))
+    return failure();
+  llvm::append_range(anchors, chooseLayouts(tiles, vector, warps));
+  for (unsigned anchor : anchors)
     summary.anchors.push_back(
         LayoutAttr::get(kernel.getContext(), *tiles.groups[anchor].layout));
 
@@ -393,7 +449,21 @@ struct RegisterTilePass : tile::impl::RegisterTilePassBase<RegisterTilePass> {
     }
     if (failed(checkAlignment(kernel, alignment)))
       return signalPassFailure();
-    FailureOr<LayoutSummary> summary = assignLayouts(kernel, most, alignment);
+    SmallVector<int64_t> sizes(thread.begin(), thread.end());
+    if (sizes.empty() && kernel.getSchedule())
+      sizes.assign(kernel.getSchedule()->getThread().begin(),
+                   kernel.getSchedule()->getThread().end());
+    if (sizes.empty())
+      sizes.assign(2, 1);
+    if (sizes.size() != 2 || !llvm::all_of(sizes, [](int64_t size) {
+          return size > 0 && llvm::isPowerOf2_64(size);
+        })) {
+      kernel.emitOpError("has a thread of other sizes than two powers of two, "
+                         "expected rows and columns such as 8,4");
+      return signalPassFailure();
+    }
+    FailureOr<LayoutSummary> summary =
+        assignLayouts(kernel, most, alignment, sizes);
     if (failed(summary) || failed(checkBudget(kernel, summary->registers)))
       return signalPassFailure();
     for (LayoutAttr anchor : summary->anchors) {

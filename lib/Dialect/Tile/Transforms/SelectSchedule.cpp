@@ -9,12 +9,15 @@
 //   warps = 8, vector = 4>} {
 //
 // It asks what is pinned by name first, then the analytic model
-// (ScheduleModel).
+// (ScheduleModel, or ContractionModel for a kernel that is a contraction).
 //
 // Legality: a schedule changes no values. What hardware can't run is refused
 // here or by the step that takes it up.
 
+#include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Dialect/Loop/Analysis/Contraction.h"
+#include "deplo/Dialect/Loop/Analysis/KernelCost.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
@@ -465,14 +468,17 @@ ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment) {
 namespace {
 struct Pins {
   SchedulePins numbers;
+  /// Rows and columns of a contraction in a thread; empty if not pinned.
+  SmallVector<int64_t> thread;
+  std::optional<int64_t> stages;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
          padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
-    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem, "
-    "programmatic_launch";
+    "block, warps, vector, chunk, unroll, thread, stages, stage_inputs, "
+    "async_copy, pad_smem, programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -489,17 +495,22 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return module.emitError() << "schedule: " << name << " is '" << value
                               << "', expected " << expected;
   };
-  if (name == "block") {
-    SmallVector<StringRef> sizes;
-    value.split(sizes, 'x');
-    std::vector<int64_t> block;
-    for (StringRef size : sizes) {
-      FailureOr<int64_t> number = parsePower(size, /*allowsZero=*/false);
-      if (failed(number))
-        return bad("powers of two such as 1x64, one for each parallel axis");
-      block.push_back(*number);
-    }
-    pins.numbers.block = block;
+  if (name == "block" || name == "thread") {
+    SmallVector<StringRef> texts;
+    value.split(texts, 'x');
+    std::vector<int64_t> sizes;
+    for (StringRef size : texts)
+      if (auto number = parsePower(size, /*allowsZero=*/false);
+          succeeded(number))
+        sizes.push_back(*number);
+    if (name == "block" && sizes.size() != texts.size())
+      return bad("powers of two such as 1x64, one for each parallel axis");
+    if (name == "thread" && (sizes.size() != 2 || texts.size() != 2))
+      return bad("two powers of two such as 8x4, rows and columns");
+    if (name == "block")
+      pins.numbers.block = sizes;
+    else
+      pins.thread.assign(sizes.begin(), sizes.end());
     return success();
   }
   auto setNumber = [&](std::optional<int64_t> &field, bool allowsZero) {
@@ -525,6 +536,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
   if (name == "unroll")
     return setNumber(pins.numbers.unroll, /*allowsZero=*/false);
+  if (name == "stages")
+    return setNumber(pins.stages, /*allowsZero=*/false);
   if (name == "stage_inputs") {
     if (failed(setChoice(pins.stageInputs)))
       return failure();
@@ -564,6 +577,8 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
   void runOnOperation() override;
   LogicalResult select(loop::KernelOp kernel, const Pins &pins,
                        const TargetDescription &target);
+  LogicalResult select(loop::Contraction contraction, const Pins &pins,
+                       const TargetDescription &target);
 };
 
 } // namespace
@@ -571,22 +586,83 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
 LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
                                          const Pins &pins,
                                          const TargetDescription &target) {
+  if (auto contraction = loop::findContraction(kernel))
+    return select(*contraction, pins, target);
   ScheduleFacts facts = getScheduleFacts(kernel, alignment);
   std::string error;
   std::optional<ScheduleChoice> choice =
       chooseSchedule(facts, target, pins.numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
-  kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), choice->block, choice->warps, choice->vector,
-      choice->chunk, choice->unroll, pins.stageInputs, pins.asyncCopy,
-      pins.padSmem, pins.programmaticLaunch));
+  kernel.setScheduleAttr(
+      ScheduleAttr::get(&getContext(), choice->block, choice->warps,
+                        choice->vector, choice->chunk, choice->unroll,
+                        /*thread=*/{}, /*stages=*/1, pins.stageInputs,
+                        pins.asyncCopy, pins.padSmem, pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
       << remark::add("{0}", choice->reason)
       << remark::metric("BytesRead", choice->bytesRead)
       << remark::metric("BytesWritten", choice->bytesWritten)
+      << remark::metric("Blocks", choice->blocks)
+      << remark::metric("BlocksPerMultiprocessor",
+                        choice->blocksPerMultiprocessor)
+      << remark::metric("Waves", llvm::formatv("{0:F2}", choice->waves).str())
+      << remark::metric("Registers", choice->registersPerThread)
+      << remark::metric("Nanoseconds", int64_t(choice->nanoseconds));
+  return success();
+}
+
+LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
+                                         const Pins &pins,
+                                         const TargetDescription &target) {
+  auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
+  ContractionFacts facts{contraction.getBatches(), contraction.getRows(),
+                         contraction.getColumns(), contraction.getDepth(),
+                         contraction.getElementBytes()};
+  ContractionPins numbers;
+  const SchedulePins &given = pins.numbers;
+  if (given.block) {
+    if (given.block->size() != contraction.axes.size())
+      return kernel.emitOpError()
+             << "has no schedule: block has " << given.block->size()
+             << " sizes, the kernel has " << contraction.axes.size() << " axes";
+    numbers.blockRows = (*given.block)[contraction.rowAxis];
+    numbers.blockColumns = (*given.block)[contraction.columnAxis];
+  }
+  if (!pins.thread.empty()) {
+    numbers.threadRows = pins.thread[0];
+    numbers.threadColumns = pins.thread[1];
+  }
+  numbers.warps = given.warps.value_or(0);
+  numbers.chunk = given.chunk.value_or(0);
+  numbers.unroll = given.unroll.value_or(0);
+  numbers.vector = given.vector.value_or(0);
+  numbers.stages = pins.stages.value_or(0);
+  std::string error;
+  std::optional<ContractionChoice> choice =
+      chooseContraction(facts, target, numbers, error);
+  if (!choice)
+    return kernel.emitOpError("has no schedule: ") << error;
+
+  SmallVector<int64_t> block(contraction.axes.size(), 1);
+  block[contraction.rowAxis] = choice->blockRows;
+  block[contraction.columnAxis] = choice->blockColumns;
+  kernel.setScheduleAttr(ScheduleAttr::get(
+      &getContext(), block, choice->warps, choice->vector, choice->chunk,
+      choice->unroll, {choice->threadRows, choice->threadColumns},
+      choice->stages, pins.stageInputs, pins.asyncCopy, pins.padSmem,
+      pins.programmaticLaunch));
+  loop::KernelCost cost = loop::computeCost(kernel);
+  remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
+                                        .category(DEBUG_TYPE)
+                                        .function(kernel.getSymName()))
+      << remark::add("a contraction ({0}, {1}x{2}x{3}): {4}",
+                     contraction.getTransposition(), facts.rows, facts.columns,
+                     facts.depth, choice->reason)
+      << remark::metric("BytesRead", cost.bytesRead)
+      << remark::metric("BytesWritten", cost.bytesWritten)
       << remark::metric("Blocks", choice->blocks)
       << remark::metric("BlocksPerMultiprocessor",
                         choice->blocksPerMultiprocessor)

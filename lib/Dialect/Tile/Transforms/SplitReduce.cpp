@@ -40,6 +40,7 @@
 // that dimension. What the body uses from outside is computed again.
 
 #include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -119,6 +120,10 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   loop::ReduceOp reduce = findReduction(kernel);
   if (!reduce) {
     reason = "the kernel has no reduction";
+    return std::nullopt;
+  }
+  if (loop::findContraction(kernel)) {
+    reason = "it is a contraction";
     return std::nullopt;
   }
   SymbolicSizes sizes = SymbolicSizes::get(kernel);

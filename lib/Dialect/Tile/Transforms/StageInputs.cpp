@@ -265,6 +265,9 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
       return markAllAnalysesPreserved();
     }
 
+    SmallVector<StagedOperands> operands = findOperands(kernel);
+    if (!operands.empty())
+      return stage(kernel, operands);
     std::vector<StagedRow> rows = findRows(kernel);
     std::vector<StagedRow> wanted;
     llvm::copy_if(rows, std::back_inserter(wanted), [&](const StagedRow &row) {
@@ -306,6 +309,36 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
           << remark::add("{0}", llvm::join(reasons, "; "));
     if (staged.empty())
       markAllAnalysesPreserved();
+  }
+
+  /// Stages the operands of contractions.
+  void stage(KernelOp kernel, ArrayRef<StagedOperands> operands) {
+    TargetAttr target = TargetAttr::lookup(kernel);
+    if (!target)
+      return signalPassFailure();
+    auto options = remark::RemarkOpts::name("StageInputs")
+                       .category(DEBUG_TYPE)
+                       .function(kernel.getSymName());
+    for (const StagedOperands &ofLoop : operands) {
+      int64_t bytes = ofLoop.getBytes();
+      int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
+      std::string names =
+          llvm::join(llvm::map_range(ofLoop.loads,
+                                     [](LoadOp load) {
+                                       return getMemrefName(load.getMemref());
+                                     }),
+                     " and ");
+      if (bytes > left) {
+        remark::missed(kernel.getLoc(), options) << remark::add(
+            "a chunk of {0} takes {1} bytes, and {2} has {3} left for it",
+            names, bytes, target.getChip(), left);
+        continue;
+      }
+      stageOperands(ofLoop);
+      remark::passed(kernel.getLoc(), options) << remark::add(
+          "chunks of {0}, {1} bytes, are copied once for all threads", names,
+          bytes);
+    }
   }
 
   /// Ties go to the row that is read first.

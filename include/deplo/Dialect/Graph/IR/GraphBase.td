@@ -18,8 +18,8 @@ def Graph_Dialect : Dialect {
     - *named* operators mirror PyTorch (`graph.rms_norm`, `graph.silu`), one per
       line of the source program, with NumPy broadcasting between operands;
     - *primitives* say how: `graph.map` (a scalar function of each element),
-      `graph.reduce` (a monoid over axes) and `graph.index_map` (a read through
-      an affine map).
+      `graph.reduce` (a monoid over axes), `graph.contract` (sums of products) and
+      `graph.index_map` (a read through an affine map).
 
     `graph.fused` wraps the primitives that become one kernel: only its operands
     and results touch memory.

@@ -437,6 +437,42 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_IsPrimitive, Graph_IsComput
                                  "::llvm::ArrayRef<int64_t>":$axes)>];
 }
 
+def Graph_ContractOp : Graph_Op<"contract", [Pure, Graph_IsPrimitive, Graph_IsComputation,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "sums of products of two tensors' elements";
+  let description = [{
+    `result[i] = sum over k of lhs[lhs_map(i, k)] * rhs[rhs_map(i, k)]`. A
+    coordinate of the result that both maps use is a batch; one that only the map
+    of `lhs` uses is a row, one that only the map of `rhs` uses a column. Matrix
+    products, transposed and batched ones, products with vectors and windows of a
+    convolution are all this operation.
+
+    ```mlir
+    %c = graph.contract %a by affine_map<(d0, d1, d2) -> (d0, d2)>, %b by affine_map<(d0, d1, d2) -> (d2, d1)> : (tensor<4x8xf32>, tensor<8x5xf32>) -> tensor<4x5xf32>
+    ```
+
+    Products and sums are f32 and are rounded once. A sum over nothing is 0.
+
+    Constraints:
+    - C1: both maps take the result's coordinates and, behind them, at least one
+      that is summed over; they have no symbols and go to the operand's
+      coordinates.
+    - C2: each coordinate that is summed over is by itself a coordinate of an
+      operand: its extent is the size there, equal wherever there are several.
+    - C3: the operands have one element type; the result has it, or f32.
+    - C4: every coordinate the maps yield is within the operand (static shapes).
+  }];
+  let arguments = (ins Graph_FloatTensor:$lhs, AffineMapAttr:$lhsMap, Graph_FloatTensor:$rhs, AffineMapAttr:$rhsMap);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$lhs `by` $lhsMap `,` $rhs `by` $rhsMap attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// Extents of the result's coordinates, then of those summed over.
+    ::llvm::SmallVector<int64_t> getIterationShape();
+  }];
+}
+
 def Graph_ScanOp : Graph_Op<"scan", [Pure, Graph_IsPrimitive, Graph_IsComputation, SameOperandsAndResultType]> {
   let summary = "a monoid folded over each element and those before it";
   let description = [{

@@ -28,18 +28,21 @@ struct Read {
 /// their composition would divide sums of coordinates.
 std::optional<Read> traceRead(mlir::Value value);
 
-/// A map, a reduction, a scan or a gather, or a copy of a view (no operation),
-/// in its loops.
+/// A map, a reduction, a contraction, a scan or a gather, or a copy of a view
+/// (no operation), in its loops.
 struct Primitive {
   using Axis = AxisClasses::Axis;
 
   mlir::Operation *op = nullptr;
-  /// The axes of the operands: those of the result, and reduced ones.
+  /// The axes of the result, and reduced ones.
   llvm::SmallVector<Axis> axes;
   llvm::SmallVector<int64_t> shape;
   llvm::SmallVector<Read> reads;
 
-  bool isReduction() const { return llvm::isa_and_nonnull<ReduceOp>(op); }
+  /// Whether there are axes that the result does not have.
+  bool isReduction() const {
+    return llvm::isa_and_nonnull<ReduceOp, ContractOp>(op);
+  }
   bool isScan() const { return llvm::isa_and_nonnull<ScanOp>(op); }
   /// Whether it folds elements along axes: in a kernel those run inside of the
   /// others.

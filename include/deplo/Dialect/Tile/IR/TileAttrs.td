@@ -109,16 +109,24 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     - `chunk`: elements of a long reduced or swept dimension that are on chip at
       once; 0 for all of it.
     - `unroll`: the most copies of a loop body.
+    - `thread`: of a contraction, the rows and columns of the result that one
+      thread computes; empty for kernels that are none.
+    - `stages`: of a contraction, the chunks of its operands that are in shared
+      memory at once.
     - `stage_inputs`, `async_copy`, `pad_smem`, `programmatic_launch`: whether the
       step is taken.
 
     Constraints:
     - C1: block sizes, warps, vector and unroll are powers of two.
     - C2: the chunk is 0 or a power of two.
+    - C3: a thread has two sizes, powers of two, or none.
+    - C4: there is at least one stage.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$block, "int64_t":$warps, "int64_t":$vector,
                         DefaultValuedParameter<"int64_t", "0">:$chunk,
                         DefaultValuedParameter<"int64_t", "1">:$unroll,
+                        OptionalArrayRefParameter<"int64_t">:$thread,
+                        DefaultValuedParameter<"int64_t", "1">:$stages,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$stage_inputs,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$async_copy,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$pad_smem,

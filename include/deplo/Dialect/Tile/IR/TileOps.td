@@ -252,6 +252,25 @@ def Tile_WriteOp : Tile_BufferOp<"write"> {
   let assemblyFormat = "$value `,` $buffer `[` $indices `]` (`vector` $vector^)? attr-dict `:` type($value) `,` qualified(type($buffer))";
 }
 
+def Tile_SlotOp : Tile_Op<"slot", [Pure]> {
+  let summary = "one of the buffers of a ring";
+  let description = [{
+    A ring is a buffer whose first dimension counts its slots. The slot lies in
+    the ring as the ring says.
+
+    ```mlir
+    %s = tile.slot %ring[%i] : !tile.buffer<3x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+    ```
+
+    Constraints:
+    - C1: the result is the ring without its first dimension.
+  }];
+  let arguments = (ins Tile_BufferType:$ring, Index:$slot);
+  let results = (outs Tile_BufferType:$result);
+  let assemblyFormat = "$ring `[` $slot `]` attr-dict `:` qualified(type($ring)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
 def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead<Tile_SharedMemory>, MemWrite<Tile_SharedMemory>]>]> {
   let summary = "all threads of the block arrive before any goes on (PTX ISA, barrier.sync)";
   let assemblyFormat = "attr-dict";
@@ -290,6 +309,46 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
                                  "int64_t":$axis)>];
   let extraClassDeclaration = [{
     ::llvm::SmallVector<::deplo::Monoid> getMonoids();
+  }];
+}
+
+def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
+  let summary = "sums of products of two tiles, added to an accumulator";
+  let description = [{
+    `result[i] = accumulator[i] + sum over k of lhs[...] * rhs[...]`. Dimension
+    `t` of an operand is dimension `dims[t]` of the result, or the one that is
+    summed over where `dims[t]` is the result's rank. So an operand lies as it
+    lies in memory, transposed or not, and a batch is a dimension of all three.
+    Elements are multiplied and added in the accumulator's type.
+
+    ```mlir
+    %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<64x8xf32>, tensor<8x32xf32>, tensor<64x32xf32>
+    ```
+
+    Constraints:
+    - C1: each operand has one entry of `dims` for each dimension, all different,
+      none greater than the result's rank, which is among them.
+    - C2: sizes along equal dimensions are equal; each dimension of the result is
+      a dimension of an operand.
+    - C3: the operands have one element type, that of the accumulator or one that
+      extends to it.
+    - C4: with layouts, each thread holds the elements of the operands that its
+      elements of the accumulator take.
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, DenseI64ArrayAttr:$lhsDims, AnyRankedTensor:$rhs,
+                       DenseI64ArrayAttr:$rhsDims, AnyRankedTensor:$accumulator);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $lhs `dims` $lhsDims `,` $rhs `dims` $rhsDims `,` $accumulator attr-dict `:`
+    type($lhs) `,` type($rhs) `,` type($accumulator)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getContractedSize();
+    /// The dimension of an operand that is summed over.
+    static unsigned getContractedDim(::llvm::ArrayRef<int64_t> dims, int64_t rank) {
+      return ::llvm::find(dims, rank) - dims.begin();
+    }
   }];
 }
 

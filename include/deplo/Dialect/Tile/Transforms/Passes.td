@@ -104,7 +104,9 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
 
     The knobs of `pin` are the fields of `#tile.schedule`: `block` (such as
     `1x64`, one size for each parallel axis), `warps`, `vector`, `chunk`,
-    `unroll`, `stage_inputs`, `async_copy`, `pad_smem` and `programmatic_launch`.
+    `unroll`, `thread` (such as `8x8`: rows and columns of a contraction in a
+    thread), `stages`, `stage_inputs`, `async_copy`, `pad_smem` and
+    `programmatic_launch`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
@@ -150,6 +152,55 @@ def TileifyPass : Pass<"deplo-tileify", "::mlir::ModuleOp"> {
     the access.
   }];
   let dependentDialects = ["::deplo::tile::TileDialect"];
+}
+
+def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
+  let summary = "the sum of a contraction goes over chunks of its operands";
+  let description = [{
+    Step 002. A reduction that adds products of two loads, each of which has a
+    dimension that the other has not, becomes a loop over chunks with a
+    `tile.dot`. Operands keep the order of dimensions that they have in memory.
+    Before:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<64x512xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %s = loop.reduce add %k = 0 to 512 : tensor<64x32xf32> {
+        %a = tile.load %x[%i, %k] dims [0] : memref<64x512xf32> -> tensor<64xf32>
+        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<32xf32>
+        %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+        %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+        %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+        loop.yield %p : tensor<64x32xf32>
+      }
+      tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+    }
+    ```
+
+    After, with `chunk = 16`:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<64x512xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+      %c0 = arith.constant 0 : index
+      %c512 = arith.constant 512 : index
+      %c16 = arith.constant 16 : index
+      %s = scf.for %k = %c0 to %c512 step %c16 iter_args(%acc = %zeros) -> (tensor<64x32xf32>) {
+        %a = tile.load %x[%i, %k] : memref<64x512xf32> -> tensor<64x16xf32>
+        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<16x32xf32>
+        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
+        scf.yield %d : tensor<64x32xf32>
+      }
+      tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+    }
+    ```
+
+    The number of elements need be no multiple of the chunk: what is beyond is
+    masked to zero in both operands.
+  }];
+  let options = [
+    Option<"chunkSize", "chunk", "int64_t", "0",
+           "elements of a chunk, a power of two; 0 for the schedule's">];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def CooperativeReducePass : Pass<"deplo-cooperative-reduce", "::deplo::tile::KernelOp"> {
@@ -415,12 +466,44 @@ def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
     `tile.convert_layout` is inserted where a tile is needed in two layouts, and
     around transposed accesses to memory, so that they are coalesced.
 
+    In a contraction each thread computes `thread` rows and columns of the
+    result. It holds these, and of the operands what they take for a few of the
+    summed elements at a time: a `tile.dot` of two reads of shared memory becomes
+    a loop over steps of `vector` elements.
+
     Fails if tiles that must be kept while threads wait for each other exceed the
     registers of the module's target.
   }];
   let options = [
     Option<"vector", "vector", "int64_t", "0",
            "the most neighbours that a thread holds; 0 for the schedule's, or 4 without one">,
+    ListOption<"thread", "thread", "int64_t",
+               "rows and columns of a contraction's result in a thread; the schedule's if none are given">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def PermuteRegisterTilePass : Pass<"deplo-permute-register-tile", "::deplo::tile::KernelOp"> {
+  let summary = "threads own strips of a contraction's result, against bank conflicts";
+  let description = [{
+    Step 009. After `register_tile` a thread owns a rectangle of neighbours of
+    the result, so lanes read rows of a shared buffer that are several rows
+    apart, and these may lie in the same banks. Strips of fewer neighbours bring
+    the lanes of a warp together. Tried for each dimension of the result, from
+    wide strips to narrow ones, with the pad that suits each; taken where reads
+    need fewer wavefronts. Before, eight rows in a row in each of four lanes:
+
+    ```mlir
+    #rows = #tile.layout<[32], register = [[1], [2], [4]], lane = [[0], [0], [0], [8], [16]], warp = []>
+    ```
+
+    After, in strips of one:
+
+    ```mlir
+    #rows = #tile.layout<[32], register = [[4], [8], [16]], lane = [[0], [0], [0], [1], [2]], warp = []>
+    ```
+  }];
+  let options = [
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
 }
@@ -472,6 +555,79 @@ def PrefetchChunksPass : Pass<"deplo-prefetch-chunks", "::deplo::tile::KernelOp"
     `loop.kernel`). Past the last chunk nothing is read: loads are bounded.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def DoubleBufferPass : Pass<"deplo-double-buffer", "::deplo::tile::KernelOp"> {
+  let summary = "chunks of a loop go to the slots of a ring in turn";
+  let description = [{
+    Step 010. A shared buffer that each iteration of a loop fills before a barrier
+    and reads behind it becomes a ring of as many slots as the schedule has
+    stages. The barrier that ended the iteration goes. Before:
+
+    ```mlir
+    %s = tile.alloc : !tile.buffer<64x16xf32, #tile.shared<>>
+    scf.for %k = %c0 to %c512 step %c16 {
+      tile.copy %x[%i, %k] to %s
+      tile.barrier
+      %a = tile.read %s[%c0, %c0]
+      tile.barrier
+    }
+    ```
+
+    After, with two stages:
+
+    ```mlir
+    %r = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
+    scf.for %k = %c0 to %c512 step %c16 {
+      %n = arith.divui %k, %c16 : index
+      %m = arith.remui %n, %c2 : index
+      %s = tile.slot %r[%m]
+      tile.copy %x[%i, %k] to %s
+      tile.barrier
+      %a = tile.read %s[%c0, %c0]
+    }
+    ```
+  }];
+  let options = [
+    Option<"stages", "stages", "int64_t", "0", "slots of a ring; the schedule's if 0">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def PipelineKOuterPass : Pass<"deplo-pipeline-k-outer", "::deplo::tile::KernelOp"> {
+  let summary = "chunks are copied some iterations before they are used";
+  let description = [{
+    Step 015. In a loop that fills slots of rings by asynchronous copies, the
+    copies of the first chunks run before the loop, and each iteration starts
+    those of a later one: one less than there are slots. Before:
+
+    ```mlir
+    scf.for %k = %c0 to %c512 step %c16 {
+      %s = tile.slot %r[%m]
+      %t = tile.async_copy %x[%i, %k] to %s
+      tile.await %t
+      tile.barrier
+      %a = tile.read %s[%c0, %c0]
+    }
+    ```
+
+    After, with two slots:
+
+    ```mlir
+    %s0 = tile.slot %r[%c0]
+    %t0 = tile.async_copy %x[%i, %c0] to %s0
+    %last = scf.for %k = %c0 to %c512 step %c16 iter_args(%t = %t0) {
+      tile.await %t
+      tile.barrier
+      %next = tile.slot %r[%m1]
+      %u = tile.async_copy %x[%i, %k + 16] to %next
+      %s = tile.slot %r[%m]
+      %a = tile.read %s[%c0, %c0]
+      scf.yield %u
+    }
+    tile.await %last
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {

@@ -32,6 +32,10 @@ mlir::FailureOr<KernelOp> tileify(loop::KernelOp kernel);
 /// Returns how many there were.
 unsigned reduceCooperatively(KernelOp kernel);
 
+/// Makes each reduction that adds products of two loads a loop over chunks of
+/// `size` elements with a tile.dot (002). Returns how many there were.
+unsigned chunkContractions(KernelOp kernel, int64_t size);
+
 /// Divides the axes among blocks (005): `block` elements of each axis in a
 /// block of `warps` warps. Fails with an error.
 mlir::LogicalResult blockifyLaunch(KernelOp kernel,
@@ -130,6 +134,36 @@ std::vector<StagedRow> findRows(KernelOp kernel);
 /// loads read from there.
 void stageRows(llvm::ArrayRef<StagedRow> rows);
 
+/// The operands of a contraction that a loop over chunks loads.
+struct StagedOperands {
+  mlir::scf::ForOp loop;
+  llvm::SmallVector<LoadOp> loads;
+
+  int64_t getBytes() const;
+};
+
+/// The operands of tile.dots that are loaded in loops.
+llvm::SmallVector<StagedOperands> findOperands(KernelOp kernel);
+
+/// Copies each chunk of the operands to shared memory and reads it there.
+void stageOperands(const StagedOperands &operands);
+
+//===----------------------------------------------------------------------===//
+// double_buffer, pipeline_k_outer
+//===----------------------------------------------------------------------===//
+
+/// The buffers that each iteration of `loop` fills before a barrier and reads
+/// after it, and that nothing else uses.
+llvm::SmallVector<AllocOp> findStagedBuffers(mlir::scf::ForOp loop);
+
+/// Makes these buffers rings of `slots` slots (010).
+void doubleBuffer(mlir::scf::ForOp loop, int64_t slots);
+
+/// Starts the asynchronous copies of a loop over the slots of rings as many
+/// iterations earlier as there are slots, less one (015). Returns whether it is
+/// such a loop.
+bool pipelineLoop(mlir::scf::ForOp loop);
+
 //===----------------------------------------------------------------------===//
 // split_sweeps
 //===----------------------------------------------------------------------===//
@@ -185,10 +219,33 @@ struct LayoutSummary {
 };
 
 /// Gives each tile of `kernel` a layout in which threads hold up to `vector`
-/// neighbours in memory, if one access can move them (see getAccessWidth).
-/// Emits an error and fails if a tile can't have one.
+/// neighbours in memory, if one access can move them (see getAccessWidth), and
+/// `thread` rows and columns of a contraction's result. Emits an error and
+/// fails if a tile can't have one.
 mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector,
-                                             int64_t alignment);
+                                             int64_t alignment,
+                                             llvm::ArrayRef<int64_t> thread);
+
+/// Makes a tile.dot of two reads of shared memory a loop over `step` of the
+/// summed elements. Returns whether it did.
+bool splitDot(DotOp dot, int64_t step);
+
+//===----------------------------------------------------------------------===//
+// permute_register_tile
+//===----------------------------------------------------------------------===//
+
+/// What strips do to the reads of shared memory.
+struct StripEffect {
+  /// Neighbours of a thread; 0 if nothing was done.
+  int64_t strip = 0;
+  int64_t degreeBefore = 1, degreeAfter = 1;
+};
+
+/// Gives threads the elements of the accumulator of `dot` along `dim` in the
+/// strips that cost the fewest wavefronts (009); nothing if reads can't be
+/// modelled.
+std::optional<StripEffect> permuteStrips(DotOp dot, unsigned dim,
+                                         int64_t alignment);
 
 //===----------------------------------------------------------------------===//
 // async_copy, pad_smem, mark_unroll
@@ -203,6 +260,8 @@ AsyncCopyOp makeAsync(CopyOp copy, int64_t alignment);
 struct PaddingEffect {
   int64_t pad = 0;
   int64_t degreeBefore = 1, degreeAfter = 1;
+  /// With that pad.
+  int64_t wavefronts = 0;
 };
 
 /// The smallest pad of a buffer that costs its accesses the fewest wavefronts

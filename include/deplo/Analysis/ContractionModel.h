@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The analytic model behind select_schedule for contractions. See
+// docs/rationale/contractions.md.
+
+#ifndef DEPLO_ANALYSIS_CONTRACTIONMODEL_H
+#define DEPLO_ANALYSIS_CONTRACTIONMODEL_H
+
+#include "deplo/Target/TargetDescription.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace deplo {
+
+struct ContractionFacts {
+  /// Products of all batch axes, of rows, of columns, and of what is summed
+  /// over.
+  int64_t batches, rows, columns, depth;
+  int64_t elementBytes;
+};
+
+/// Fields that are decided already; 0 for those that are not.
+struct ContractionPins {
+  int64_t blockRows = 0, blockColumns = 0, threadRows = 0, threadColumns = 0;
+  int64_t warps = 0, chunk = 0, unroll = 0, vector = 0, stages = 0;
+};
+
+struct ContractionChoice {
+  int64_t blockRows, blockColumns, threadRows, threadColumns;
+  int64_t warps, chunk, vector, unroll, stages;
+
+  // Figures.
+  int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;
+  double waves, nanoseconds;
+  /// Why, in one sentence.
+  std::string reason;
+};
+
+/// Returns the fastest choice that agrees with the pins, or the sentence that
+/// says why there is none in `error`.
+std::optional<ContractionChoice>
+chooseContraction(const ContractionFacts &facts,
+                  const TargetDescription &target, const ContractionPins &pins,
+                  std::string &error);
+
+} // namespace deplo
+
+#endif // DEPLO_ANALYSIS_CONTRACTIONMODEL_H

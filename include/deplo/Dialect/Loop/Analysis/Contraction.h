@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whether a kernel is a contraction: a query, whatever operator it came from.
+
+#ifndef DEPLO_DIALECT_LOOP_ANALYSIS_CONTRACTION_H
+#define DEPLO_DIALECT_LOOP_ANALYSIS_CONTRACTION_H
+
+#include "deplo/Dialect/Loop/IR/Loop.h"
+
+#include <optional>
+
+namespace deplo::loop {
+
+/// A kernel whose parallel loops enclose one sum of products of two loads, each
+/// of which leaves out a loop that the other has.
+struct Contraction {
+  ReduceOp reduce;
+  /// `rhs` is the operand that the innermost of the loops moves which only one
+  /// operand has.
+  LoadOp lhs, rhs;
+  /// The parallel loops, outermost first.
+  llvm::SmallVector<ForOp> axes;
+  /// Positions in `axes`: of the innermost loop that only `lhs` has, and of the
+  /// innermost one that only `rhs` has.
+  unsigned rowAxis, columnAxis;
+
+  int64_t getRows() { return axes[rowAxis].getExtent(); }
+  int64_t getColumns() { return axes[columnAxis].getExtent(); }
+  int64_t getDepth() { return reduce.getExtent(); }
+  /// Iterations of all other axes.
+  int64_t getBatches();
+  int64_t getElementBytes();
+  /// How the operands lie in memory, as BLAS calls it: N where neighbours of
+  /// `lhs` are summed over or neighbours of `rhs` are columns, T otherwise.
+  std::string getTransposition();
+};
+
+std::optional<Contraction> findContraction(KernelOp kernel);
+
+} // namespace deplo::loop
+
+#endif // DEPLO_DIALECT_LOOP_ANALYSIS_CONTRACTION_H

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Analysis/ContractionLayouts.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <set>
+
+namespace deplo {
+
+llvm::Expected<LinearLayout>
+getAccumulatorLayout(const RegisterTiling &tiling) {
+  constexpr int64_t lanes = 32, lanesAlongColumns = 8;
+  int64_t threadsAlongRows =
+      std::max<int64_t>(tiling.shape[tiling.rowDim] / tiling.rows, 1);
+  int64_t threadsAlongColumns =
+      std::max<int64_t>(tiling.shape[tiling.columnDim] / tiling.columns, 1);
+  int64_t laneColumns = std::min(lanesAlongColumns, threadsAlongColumns);
+  int64_t laneRows = std::min(lanes / laneColumns, threadsAlongRows);
+  laneColumns = std::min(lanes / laneRows, threadsAlongColumns);
+  int64_t warpRows = std::min(threadsAlongRows / laneRows, tiling.warps);
+  int64_t warpColumns =
+      std::min(threadsAlongColumns / laneColumns, tiling.warps / warpRows);
+
+  size_t rank = tiling.shape.size();
+  llvm::SmallVector<int64_t> values(rank, 1), lanesPerDim(rank, 1),
+      warpsPerDim(rank, 1), order;
+  values[tiling.rowDim] = tiling.rows;
+  values[tiling.columnDim] = tiling.columns;
+  lanesPerDim[tiling.rowDim] = laneRows;
+  lanesPerDim[tiling.columnDim] = laneColumns;
+  warpsPerDim[tiling.rowDim] = warpRows;
+  warpsPerDim[tiling.columnDim] = warpColumns;
+  order = {tiling.columnDim, tiling.rowDim};
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (dim != tiling.rowDim && dim != tiling.columnDim)
+      order.push_back(dim);
+  for (size_t dim = 0; dim < rank; ++dim)
+    values[dim] = std::min(values[dim], tiling.shape[dim]);
+  llvm::Expected<LinearLayout> layout = LinearLayout::blocked(
+      tiling.shape, values, lanesPerDim, warpsPerDim, order);
+  if (!layout)
+    return layout.takeError();
+  // Threads that are left over hold what others hold.
+  llvm::Expected<LinearLayout> whole =
+      layout->replicated(InputDim::Lane, lanes);
+  if (!whole)
+    return whole.takeError();
+  return whole->replicated(InputDim::Warp, tiling.warps);
+}
+
+llvm::Expected<LinearLayout> getOperandLayout(const LinearLayout &accumulator,
+                                              llvm::ArrayRef<int64_t> dims,
+                                              int64_t contracted) {
+  int64_t rank = accumulator.getRank();
+  LinearLayout layout = accumulator;
+  llvm::SmallVector<int64_t> kept; // dimensions of `layout`
+  for (int64_t dim = rank - 1; dim >= 0; --dim)
+    if (!llvm::is_contained(dims, dim))
+      layout = layout.dropDim(dim).removeDuplicateRegisters();
+    else
+      kept.insert(kept.begin(), dim);
+  kept.push_back(rank);
+  llvm::Expected<LinearLayout> grown =
+      layout.insertDim(kept.size() - 1)
+          .broadcastDim(kept.size() - 1, contracted);
+  if (!grown)
+    return grown.takeError();
+  llvm::SmallVector<unsigned> permutation;
+  for (int64_t dim : dims)
+    permutation.push_back(llvm::find(kept, dim) - kept.begin());
+  return grown->transpose(permutation).withContiguousRegisters(dims.size() - 1);
+}
+
+bool holdsOperand(const LinearLayout &operand, const LinearLayout &accumulator,
+                  llvm::ArrayRef<int64_t> dims) {
+  int64_t rank = accumulator.getRank();
+  unsigned contracted = llvm::find(dims, rank) - dims.begin();
+  auto project = [&](const Coordinates &coordinates) {
+    std::vector<int32_t> kept;
+    for (int64_t dim : dims)
+      if (dim != rank)
+        kept.push_back(coordinates[dim]);
+    return kept;
+  };
+  auto withoutContracted = [&](const Coordinates &coordinates) {
+    std::vector<int32_t> kept(coordinates.begin(), coordinates.end());
+    kept.erase(kept.begin() + contracted);
+    return kept;
+  };
+  // Threads differ alike in both.
+  for (InputDim input : {InputDim::Lane, InputDim::Warp}) {
+    unsigned bits =
+        std::max(operand.getNumBits(input), accumulator.getNumBits(input));
+    for (unsigned bit = 0; bit < bits; ++bit) {
+      std::vector<int32_t> own(dims.size() - 1), wanted(dims.size() - 1);
+      if (bit < operand.getNumBits(input)) {
+        Coordinates basis = operand.getBasis(input, bit);
+        if (basis[contracted] != 0)
+          return false;
+        own = withoutContracted(basis);
+      }
+      if (bit < accumulator.getNumBits(input))
+        wanted = project(accumulator.getBasis(input, bit));
+      if (own != wanted)
+        return false;
+    }
+  }
+  // And a thread's registers hold all of what it takes.
+  std::set<std::vector<int32_t>> held;
+  for (int32_t reg = 0; reg < operand.getNumRegisters(); ++reg) {
+    Coordinates coordinates = operand.apply(reg, 0);
+    held.insert(std::vector<int32_t>(coordinates.begin(), coordinates.end()));
+  }
+  for (int32_t reg = 0; reg < accumulator.getNumRegisters(); ++reg) {
+    std::vector<int32_t> wanted = project(accumulator.apply(reg, 0));
+    wanted.insert(wanted.begin() + contracted, 0);
+    for (int64_t k = 0; k < operand.getDimSize(contracted); ++k) {
+      wanted[contracted] = k;
+      if (!held.count(wanted))
+        return false;
+    }
+  }
+  return true;
+}
+
+StripPermutation getStrips(const LinearLayout &layout, unsigned dim,
+                           int64_t strip) {
+  unsigned bits = llvm::Log2_64(layout.getDimSize(dim));
+  llvm::SmallVector<unsigned> ofRegisters, ofLanes, others;
+  for (unsigned bit = 0; bit < bits; ++bit) {
+    auto moves = [&](InputDim input) {
+      for (unsigned i = 0; i < layout.getNumBits(input); ++i)
+        if (layout.getBasis(input, i)[dim] == 1 << bit)
+          return true;
+      return false;
+    };
+    (moves(InputDim::Register) ? ofRegisters
+     : moves(InputDim::Lane)   ? ofLanes
+                               : others)
+        .push_back(bit);
+  }
+  // Registers beyond those below the lanes are strips already.
+  llvm::SmallVector<unsigned> order;
+  unsigned stripBits =
+      std::min<unsigned>(llvm::Log2_64(strip), ofRegisters.size());
+  order.append(ofRegisters.begin(), ofRegisters.begin() + stripBits);
+  order.append(ofLanes);
+  order.append(ofRegisters.begin() + stripBits, ofRegisters.end());
+  order.append(others);
+  StripPermutation permutation;
+  permutation.bits.resize(bits);
+  for (auto [position, bit] : llvm::enumerate(order))
+    permutation.bits[bit] = position;
+  return permutation;
+}
+
+LinearLayout permute(const LinearLayout &layout, unsigned dim,
+                     const StripPermutation &permutation) {
+  LayoutBases bases = layout.getBases();
+  for (std::vector<Coordinates> &ofInput : bases)
+    for (Coordinates &basis : ofInput) {
+      int32_t moved = 0;
+      for (auto [bit, position] : llvm::enumerate(permutation.bits))
+        if (basis[dim] & (1 << bit))
+          moved |= 1 << position;
+      basis[dim] = moved;
+    }
+  return llvm::cantFail(LinearLayout::create(bases, layout.getShape()));
+}
+
+} // namespace deplo

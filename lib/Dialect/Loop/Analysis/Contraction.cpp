@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Dialect/Loop/Analysis/Contraction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/AffineMap.h"
+
+using namespace mlir;
+
+namespace deplo::loop {
+
+/// The load that `value` is, or is an extension of.
+static LoadOp getLoad(Value value) {
+  if (auto extension = value.getDefiningOp<arith::ExtFOp>())
+    value = extension.getIn();
+  auto load = value.getDefiningOp<LoadOp>();
+  return load && !load.getCondition() ? load : LoadOp();
+}
+
+/// The parallel loops around `reduce`, outermost first, if they hold nothing
+/// else that repeats.
+static std::optional<SmallVector<ForOp>> getAxes(ReduceOp reduce) {
+  SmallVector<ForOp> axes;
+  for (Operation *op = reduce; !isa<KernelOp>(op->getParentOp());) {
+    for (Operation &other : *op->getBlock())
+      if (&other != op && other.getNumRegions() != 0)
+        return std::nullopt;
+    auto parent = dyn_cast<ForOp>(op->getParentOp());
+    if (!parent)
+      return std::nullopt;
+    axes.insert(axes.begin(), parent);
+    op = parent;
+  }
+  return axes;
+}
+
+/// Whether each coordinate of `load` depends on one loop at most, and no two on
+/// the same.
+static bool isBox(LoadOp load) {
+  llvm::SmallDenseSet<Value> seen;
+  for (AffineExpr coordinate : load.getMap().getResults()) {
+    if (!coordinate.isPureAffine())
+      return false;
+    unsigned loops = 0;
+    for (auto [position, index] : llvm::enumerate(load.getIndices())) {
+      if (!coordinate.isFunctionOfDim(position))
+        continue;
+      ++loops;
+      if (!seen.insert(index).second)
+        return false;
+    }
+    if (loops > 1)
+      return false;
+  }
+  return true;
+}
+
+/// Whether the loop of `variable` moves `load`.
+static bool isMovedBy(LoadOp load, Value variable) {
+  for (auto [position, index] : llvm::enumerate(load.getIndices()))
+    if (index == variable && load.getMap().isFunctionOfDim(position))
+      return true;
+  return false;
+}
+
+std::optional<Contraction> findContraction(KernelOp kernel) {
+  Contraction found;
+  bool isOnly = true;
+  kernel.walk([&](ReduceOp reduce) {
+    isOnly &= !found.reduce;
+    found.reduce = reduce;
+  });
+  if (!found.reduce || !isOnly || found.reduce.getNumResults() != 1 ||
+      found.reduce.getMonoids().front() != Monoid::Add ||
+      !found.reduce.getResult(0).getType().isF32() ||
+      found.reduce.getExtent() < 2)
+    return std::nullopt;
+  auto product = found.reduce.getYield()
+                     .getValues()
+                     .front()
+                     .getDefiningOp<arith::MulFOp>();
+  std::optional<SmallVector<ForOp>> axes = getAxes(found.reduce);
+  if (!product || !axes)
+    return std::nullopt;
+  found.axes = *axes;
+  found.lhs = getLoad(product.getLhs());
+  found.rhs = getLoad(product.getRhs());
+  Value summed = found.reduce.getInductionVar();
+  for (LoadOp load : {found.lhs, found.rhs})
+    if (!load || !isBox(load) || !isMovedBy(load, summed))
+      return std::nullopt;
+  if (found.lhs.getType() != found.rhs.getType())
+    return std::nullopt;
+
+  std::optional<unsigned> ofLhs, ofRhs;
+  for (auto [position, axis] : llvm::enumerate(found.axes)) {
+    bool movesLhs = isMovedBy(found.lhs, axis.getInductionVar());
+    bool movesRhs = isMovedBy(found.rhs, axis.getInductionVar());
+    // A loop that moves neither, or one without iterations, is no axis of it.
+    if ((!movesLhs && !movesRhs && axis.getExtent() != 1) ||
+        axis.getExtent() == 0)
+      return std::nullopt;
+    if (axis.getExtent() == 1)
+      continue;
+    if (movesLhs && !movesRhs)
+      ofLhs = position;
+    if (movesRhs && !movesLhs)
+      ofRhs = position;
+  }
+  if (!ofLhs || !ofRhs)
+    return std::nullopt;
+  if (*ofLhs > *ofRhs) {
+    std::swap(found.lhs, found.rhs);
+    std::swap(ofLhs, ofRhs);
+  }
+  found.rowAxis = *ofLhs;
+  found.columnAxis = *ofRhs;
+  return found;
+}
+
+int64_t Contraction::getBatches() {
+  int64_t batches = 1;
+  for (auto [position, axis] : llvm::enumerate(axes))
+    if (position != rowAxis && position != columnAxis)
+      batches *= axis.getExtent();
+  return batches;
+}
+
+int64_t Contraction::getElementBytes() {
+  return lhs.getMemRefType().getElementTypeBitWidth() / 8;
+}
+
+/// Whether neighbours along the loop of `variable` are neighbours in memory.
+static bool isContiguous(LoadOp load, Value variable) {
+  auto [strides, offset] = load.getMemRefType().getStridesAndOffset();
+  for (auto [coordinate, stride] :
+       llvm::zip_equal(load.getMap().getResults(), strides))
+    for (auto [position, index] : llvm::enumerate(load.getIndices()))
+      if (index == variable && coordinate.isFunctionOfDim(position))
+        return stride == 1;
+  return false;
+}
+
+std::string Contraction::getTransposition() {
+  std::string letters;
+  letters += isContiguous(lhs, reduce.getInductionVar()) ? 'N' : 'T';
+  letters += isContiguous(rhs, axes[columnAxis].getInductionVar()) ? 'N' : 'T';
+  return letters;
+}
+
+} // namespace deplo::loop

@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of matrix products and of what is fused with them."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from numeric import DTYPE_IDS, DTYPES, check, compile_for_gpu, randn, run, sum_units, wanted
+
+import deplo
+
+by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
+
+# Rows, columns, what is summed over: around the sizes of tiles, and far from them.
+SIZES = [
+    (1, 1, 1),
+    (1, 7, 15),
+    (7, 1, 33),
+    (15, 31, 1),
+    (31, 33, 7),
+    (33, 63, 65),
+    (63, 15, 31),
+    (65, 65, 127),
+    (127, 33, 64),
+    (64, 129, 63),
+]
+# The emulator runs every thread of every block.
+SMALL = [(1, 7, 15), (7, 1, 33), (15, 31, 1), (33, 17, 37), (31, 33, 16)]
+
+
+def sizes(device):
+    return SMALL if device == "emu" else SIZES
+
+
+def product_scale(x, y):
+    return x.double().abs() @ y.double().abs()
+
+
+def check_product(function, x, y, device, extra=0.0, **options):
+    """`function(x, y)` against float64, in units of the sum of the products' magnitudes."""
+    (got,) = run(function, (x, y), device, **options)
+    (want,) = wanted(function, (x, y))
+    scale = product_scale(x, y) + extra
+    check(got, want, sum_units(x.shape[-1]) + 4, scale, f"{tuple(x.shape)} @ {tuple(y.shape)}")
+
+
+@by_dtype
+def test_products_of_all_sizes(dtype, device):
+    for m, n, k in sizes(device):
+        x, y = randn(m, k, dtype=dtype), randn(k, n, dtype=dtype, seed=1)
+        check_product(lambda x, y: x @ y, x, y, device)
+
+
+@pytest.mark.parametrize("x_is_transposed", [False, True], ids=["n", "t"])
+@pytest.mark.parametrize("y_is_transposed", [False, True], ids=["n", "t"])
+def test_operands_lie_either_way(x_is_transposed, y_is_transposed, device):
+    for m, n, k in sizes(device)[-3:]:
+        x = randn(k, m).t() if x_is_transposed else randn(m, k)
+        y = randn(n, k, seed=1).t() if y_is_transposed else randn(k, n, seed=1)
+        check_product(lambda x, y: x @ y, x, y, device)
+
+
+def test_sums_over_nothing_are_zero(device):
+    x, y = torch.empty(3, 0), torch.empty(0, 5)
+    (got,) = run(lambda x, y: x @ y, (x, y), device)
+    assert torch.equal(got, torch.zeros(3, 5))
+    x, y = torch.empty(0, 4), torch.empty(4, 5)
+    assert run(lambda x, y: x @ y, (x, y), device)[0].shape == (0, 5)
+
+
+BATCHES = [((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 3), (1, 3)), ((2, 1), (3,)), ((1,), (4,))]
+
+
+@pytest.mark.parametrize("x_batch, y_batch", BATCHES, ids=str)
+def test_batches_broadcast(x_batch, y_batch, device):
+    x, y = randn(*x_batch, 5, 9), randn(*y_batch, 9, 7, seed=1)
+    check_product(torch.matmul, x, y, device)
+
+
+def test_vectors(device):
+    m, v, w = randn(9, 33), randn(33, seed=1), randn(9, seed=2)
+    for function, inputs in (
+        (torch.mv, (m, v)),
+        (torch.dot, (v, v)),
+        (torch.matmul, (w, m)),
+        (torch.matmul, (m, v)),
+        (torch.matmul, (randn(2, 9, 33), v)),
+    ):
+        (got,), (want,) = run(function, inputs, device), wanted(function, inputs)
+        scale = inputs[0].double().abs() @ inputs[1].double().abs()
+        check(got, want, sum_units(33) + 2, scale, str(function))
+
+
+@by_dtype
+@pytest.mark.parametrize("has_bias", [False, True], ids=["plain", "bias"])
+def test_linear_rounds_once(has_bias, dtype, device):
+    x, w = randn(2, 3, 33, dtype=dtype), randn(17, 33, dtype=dtype, seed=1)
+    inputs = (x, w, randn(17, dtype=dtype, seed=2)) if has_bias else (x, w)
+    (got,), (want,) = run(F.linear, inputs, device), wanted(F.linear, inputs)
+    check(got, want, sum_units(33) + 4, product_scale(x, w.t()) + 3, "linear")
+
+
+@pytest.mark.parametrize("beta, alpha", [(1, 1), (0, 1), (0.5, 2), (1, 0)], ids=str)
+def test_scaled_sums_with_products(beta, alpha, device):
+    b, x, y = randn(15, 17), randn(15, 31, seed=1), randn(31, 17, seed=2)
+
+    def function(b, x, y):
+        return torch.addmm(b, x, y, beta=beta, alpha=alpha), torch.baddbmm(
+            b[None], x[None], y[None], beta=beta, alpha=alpha
+        )
+
+    scale = abs(alpha) * product_scale(x, y) + abs(beta) * b.double().abs()
+    for got, want in zip(
+        run(function, (b, x, y), device), wanted(function, (b, x, y)), strict=True
+    ):
+        check(got, want, sum_units(31) + 4, scale, "addmm")
+
+
+def test_a_beta_of_zero_takes_nothing_from_what_is_added(device):
+    b, x = torch.full((4, 4), torch.nan), torch.ones(4, 4)
+    (got,) = run(lambda b, x: torch.addmm(b, x, x, beta=0), (b, x), device)
+    assert torch.equal(got, torch.full((4, 4), 4.0))
+
+
+def test_einsum(device):
+    x, y = randn(3, 5, 9), randn(3, 7, 9, seed=1)
+    check_product(
+        lambda x, y: torch.einsum("bik,bjk->bij", x, y.transpose(1, 2)),
+        x,
+        y.transpose(1, 2),
+        device,
+    )
+
+
+EPILOGUES = {
+    "gelu": lambda p, r: F.gelu(p),
+    "scale": lambda p, r: p * 0.125,
+    "residual": lambda p, r: p + r,
+    "row": lambda p, r: p * r[:1],
+    "column": lambda p, r: p + r[:, :1],
+    "cast": lambda p, r: p.to(torch.bfloat16).float(),
+}
+
+
+@pytest.mark.parametrize("name", EPILOGUES)
+def test_epilogues_are_part_of_the_kernel(name, device):
+    x, y, r = randn(33, 17), randn(17, 31, seed=1), randn(33, 31, seed=2)
+
+    def function(x, y, r):
+        return EPILOGUES[name](x @ y, r)
+
+    (got,), (want,) = run(function, (x, y, r), device), wanted(function, (x, y, r))
+    units = 2**17 if name == "cast" else sum_units(17) + 16
+    check(got, want, units, product_scale(x, y) + 4, name)
+    compiled = deplo.compile(function, (x, y, r), device="host")
+    assert len(compiled.report["kernels"]) == 1
+
+
+def test_operands_that_are_computed_are_computed_once():
+    x, y = randn(64, 32), randn(32, 64, seed=1)
+    compiled = deplo.compile(lambda x, y: F.silu(x) @ y, (x, y), device="host")
+    assert len(compiled.report["kernels"]) == 2
+
+
+def test_special_values_are_those_of_ieee(device):
+    x, y = randn(9, 17), randn(17, 33, seed=1)
+    x[1, 3], x[2, 4], y[5, 6], y[7, 8] = torch.inf, torch.nan, -torch.inf, torch.nan
+    (got,) = run(lambda x, y: x @ y, (x, y), device)
+    want = x.double() @ y.double()
+    assert torch.equal(got.double().isnan(), want.isnan())
+    infinite = want.isinf()
+    assert torch.equal(got.double()[infinite], want[infinite])
+
+
+SCHEDULES = [
+    "block=16x16,thread=2x2,warps=2",
+    "block=32x64,thread=4x4,warps=4",
+    "block=64x32,thread=8x4,warps=2,chunk=8",
+    "block=32x32,thread=4x4,stage_inputs=never",
+    "block=32x32,thread=4x4,chunk=8,stages=2",
+    "block=32x32,thread=4x4,chunk=8,stages=4",
+    "block=16x32,thread=2x4,async_copy=never,pad_smem=never",
+]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_schedules_change_no_values(schedule, device):
+    if device == "host":
+        pytest.skip("the host has no schedule")
+    x, y = randn(33, 41), randn(41, 37, seed=1)
+    check_product(lambda x, y: x @ y, x, y, device, schedule=schedule)
+
+
+@by_dtype
+@pytest.mark.parametrize("m, n, k", [(512, 512, 512), (1000, 77, 129), (4, 4096, 64)])
+def test_kernels_assemble(m, n, k, dtype, device):
+    compile_for_gpu(torch.matmul, (randn(m, k, dtype=dtype), randn(k, n, dtype=dtype)), device)

@@ -1,0 +1,65 @@
+// RUN: deplo-opt %s --pass-pipeline='builtin.module(tile.kernel(deplo-chunk-matmul-k{chunk=16}))' --split-input-file | FileCheck %s
+// RUN: deplo-opt %s --pass-pipeline='builtin.module(tile.kernel(deplo-chunk-matmul-k{chunk=16}))' --split-input-file --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-chunk-matmul-k 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+
+// The sum goes over chunks; what is beyond 500 is masked in both operands.
+// CHECK-LABEL: tile.kernel @nn
+// CHECK:         %[[ZEROS:.+]] = arith.constant dense<0.000000e+00> : tensor<64x32xf32>
+// CHECK:         %[[SUM:.+]] = scf.for %[[K:.+]] = %c0 to %c512 step %c16 iter_args(%[[ACC:.+]] = %[[ZEROS]])
+// CHECK-NEXT:      %[[A:.+]] = tile.load %{{.+}}[%i, %[[K]]] bounds [64, 500] : memref<64x500xf32> -> tensor<64x16xf32>
+// CHECK-NEXT:      %[[B:.+]] = tile.load %{{.+}}[%[[K]], %j] bounds [500, 32] : memref<500x32xf32> -> tensor<16x32xf32>
+// CHECK-NEXT:      %[[D:.+]] = tile.dot %[[A]] dims [0, 2], %[[B]] dims [2, 1], %[[ACC]]
+// CHECK-NEXT:      scf.yield %[[D]]
+// CHECK:         tile.store %[[SUM]]
+// REMARK: ChunkMatmulK | Category:deplo-chunk-matmul-k | Function=nn
+// REMARK-SAME: 1 sums of products go over chunks of 16
+tile.kernel @nn(%x: memref<64x500xf32>, %w: memref<500x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+  %s = loop.reduce add %k = 0 to 500 : tensor<64x32xf32> {
+    %a = tile.load %x[%i, %k] dims [0] : memref<64x500xf32> -> tensor<64xf32>
+    %b = tile.load %w[%k, %j] : memref<500x32xf32> -> tensor<32xf32>
+    %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+    %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+    %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    loop.yield %p : tensor<64x32xf32>
+  }
+  tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+}
+
+// -----
+
+// Operands keep the order of dimensions in memory; extensions are the dot's.
+// CHECK-LABEL: tile.kernel @tt
+// CHECK:         %[[A:.+]] = tile.load %{{.+}}[%{{.+}}, %i] : memref<512x64xf16> -> tensor<16x64xf16>
+// CHECK-NEXT:    %[[B:.+]] = tile.load %{{.+}}[%j, %{{.+}}] : memref<32x512xf16> -> tensor<32x16xf16>
+// CHECK-NEXT:    tile.dot %[[A]] dims [2, 0], %[[B]] dims [1, 2]
+tile.kernel @tt(%x: memref<512x64xf16>, %w: memref<32x512xf16>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+  %s = loop.reduce add %k = 0 to 512 : tensor<64x32xf32> {
+    %a = tile.load %x[%k, %i] : memref<512x64xf16> -> tensor<64xf16>
+    %ae = arith.extf %a : tensor<64xf16> to tensor<64xf32>
+    %b = tile.load %w[%j, %k] dims [0] : memref<32x512xf16> -> tensor<32xf16>
+    %be = arith.extf %b : tensor<32xf16> to tensor<32xf32>
+    %c = tile.broadcast %ae dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+    %d = tile.broadcast %be dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+    %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    loop.yield %p : tensor<64x32xf32>
+  }
+  tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+}
+
+// -----
+
+// Each element of one operand is used once: a reduction of rows.
+// CHECK-LABEL: tile.kernel @matrix_vector
+// CHECK:         loop.reduce add
+// CHECK-NOT:     tile.dot
+// REMARK: ChunkMatmulK | Category:deplo-chunk-matmul-k | Function=matrix_vector
+// REMARK-SAME: no reduction adds products of two loads
+tile.kernel @matrix_vector(%x: memref<64x512xf32>, %w: memref<512xf32>, %y: memref<64xf32>) axes(%i = 64 tile) {
+  %s = loop.reduce add %k = 0 to 512 : tensor<64xf32> {
+    %a = tile.load %x[%i, %k] dims [0] : memref<64x512xf32> -> tensor<64xf32>
+    %b = tile.load %w[%k] dims [] : memref<512xf32> -> tensor<f32>
+    %c = tile.broadcast %b dims [] : tensor<f32> -> tensor<64xf32>
+    %p = arith.mulf %a, %c : tensor<64xf32>
+    loop.yield %p : tensor<64xf32>
+  }
+  tile.store %s, %y[%i] : tensor<64xf32>, memref<64xf32>
+}
