@@ -277,10 +277,9 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
                                      parseField))
     return {};
-  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), block, warps,
-                                         vector, chunk, unroll, thread, stages,
-                                         stageInputs, asyncCopy, padSmem,
-                                         programmaticLaunch);
+  return parser.getChecked<ScheduleAttr>(
+      loc, parser.getContext(), block, warps, vector, chunk, unroll, thread,
+      stages, stageInputs, asyncCopy, padSmem, programmaticLaunch);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
