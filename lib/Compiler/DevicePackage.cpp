@@ -92,6 +92,7 @@ FailureOr<std::string> createDevicePackage(ModuleOp module,
           info.axes.push_back({grid[i], grid[i + 1]});
       info.block[0] = launch.getThreads();
       info.sharedBytes = launch.getSharedBytes();
+      info.clusterBlocks = launch.getCluster();
       info.ptx = ptx;
       info.cubin = cubin;
       kernelIndex[info.name] = manifest.kernels.size();

@@ -78,6 +78,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createCooperativeReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createBlockifyLaunchPass());
+  kernel.addPass(tile::createClusterReducePass());
   kernel.addPass(tile::createChunkReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createSplitSweepsPass());
@@ -174,6 +175,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
+      {"deplo-cluster-reduce", "t:cluster_reduce"},
       {"deplo-chunk-reduce", "t:006_chunk_reduce"},
       {"deplo-split-sweeps", "t:split_sweeps"},
       {"deplo-stage-inputs", "t:007_stage_inputs"},

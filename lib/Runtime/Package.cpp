@@ -268,6 +268,8 @@ static Json kernelToJson(const KernelInfo &kernel) {
   }
   json["block"] = kernel.block;
   json["shared_bytes"] = kernel.sharedBytes;
+  if (kernel.clusterBlocks != 1)
+    json["cluster"] = kernel.clusterBlocks;
   json["ptx"] = blobToJson(kernel.ptx);
   json["cubin"] = blobToJson(kernel.cubin);
   return json;
@@ -436,6 +438,8 @@ public:
                                size(element, "step", where + ".axes")});
     result.sharedBytes =
         index(member(value, "shared_bytes"), where + ".shared_bytes");
+    if (const Json &cluster = member(value, "cluster"); !cluster.is_null())
+      result.clusterBlocks = index(cluster, where + ".cluster");
     return result;
   }
 

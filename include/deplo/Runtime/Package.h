@@ -78,6 +78,8 @@ struct KernelInfo {
   /// Dynamic shared memory given at launch; static shared memory is known to
   /// the kernel itself and not counted here.
   uint32_t sharedBytes = 0;
+  /// Blocks in a row that the code groups in a thread-block cluster.
+  uint32_t clusterBlocks = 1;
   /// Indices into Package::blobs. "cuda" needs PTX, a cubin or both; "host"
   /// needs a relocatable object. Kernels of one module name the same blob.
   std::optional<uint32_t> ptx, cubin, object;

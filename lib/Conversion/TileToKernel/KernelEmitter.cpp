@@ -38,6 +38,7 @@ LogicalResult KernelEmitter::run() {
   lane = arith::RemUIOp::create(builder, thread, warpSize);
   warp = arith::DivUIOp::create(builder, thread, warpSize);
   emitAxes();
+  emitClusterBarriers();
 
   if (failed(emitBlock(*kernel.getBody())))
     return failure();
@@ -86,6 +87,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](tile::ClusterReduceOp reduce) {
+        return done([&] { emitClusterReduce(reduce); });
+      })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })

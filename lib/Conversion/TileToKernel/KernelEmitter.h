@@ -24,6 +24,11 @@ namespace loop {
 class ReduceOp;
 } // namespace loop
 
+/// Folds `values` as a balanced tree: rounding errors grow with the logarithm
+/// of their number, and the tree's depth is the latency.
+mlir::Value foldTree(mlir::ImplicitLocOpBuilder &builder, Monoid kind,
+                     llvm::SmallVector<mlir::Value> values);
+
 class KernelEmitter {
 public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
@@ -52,6 +57,10 @@ private:
   void emitBroadcast(tile::BroadcastOp op);
   mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
   mlir::LogicalResult emitReduce(tile::ReduceOp op);
+
+  // Clusters (EmitClusterReduce.cpp).
+  void emitClusterBarriers();
+  void emitClusterReduce(tile::ClusterReduceOp op);
 
   // Approximations (EmitMath.cpp).
   /// Emits `op` as the approximation that its flags allow; fails, without a
@@ -104,6 +113,9 @@ private:
   mlir::Value getIsLeader(const LinearLayout &layout);
   /// The same for warps alone.
   mlir::Value getIsLeaderWarp(const LinearLayout &layout);
+  /// The same for the blocks of a cluster, to which the same coordinates mean
+  /// the same element; null if `indices` are each block's own.
+  mlir::Value getIsLeaderBlock(mlir::ValueRange indices);
   /// True if `index` has none of the bits of `mask`; null if that's always so.
   mlir::Value getIsZero(mlir::Value index, int64_t mask);
   /// 0 <= corner + coordinate < bound for every dimension; null without bounds.
@@ -145,6 +157,8 @@ private:
   mlir::IRMapping mapping;
 
   mlir::Value thread, lane, warp;
+  /// The memory barrier of each exchange between the blocks of a cluster.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> barrierOfExchange;
   llvm::DenseMap<std::pair<tile::LayoutAttr, unsigned>, mlir::Value>
       threadCoordinates;
   /// Where values of the whole kernel are computed: before its first loop.

@@ -223,12 +223,15 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
                                  constant(chunk), inits);
   Operation *afterLoop = loop->getNextNode();
   builder.setInsertionPointToStart(loop.getBody());
+  Value start = loop.getInductionVar();
+  if (Value slice = dims.getSliceStart(number))
+    start = arith::AddIOp::create(builder, loc, slice, start);
   IRMapping mapping;
   SmallVector<Value> yielded;
   for (Operation *op : getSlice(ends)) {
     auto reduce = dyn_cast<ReduceOp>(op);
     if (!reduce || !isEnd(op)) {
-      cloneIntoLoop(op, loop.getInductionVar(), mapping);
+      cloneIntoLoop(op, start, mapping);
       continue;
     }
     for (auto [kind, input] :

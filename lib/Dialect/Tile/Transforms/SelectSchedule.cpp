@@ -16,6 +16,7 @@
 
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -311,6 +312,9 @@ ScheduleFacts FactFinder::run() {
       std::max<int64_t>(facts.dependentReductions + (hasSweep ? 1 : 0), 1);
   facts.instructions = countInstructions();
   countLiveTiles();
+  facts.mayShareRows =
+      facts.inner.size() == 1 && facts.inner.front().isReduced &&
+      !SymbolicSizes::get(kernel).isSymbolic(facts.inner.front().extent);
   return facts;
 }
 
@@ -331,7 +335,8 @@ struct Pins {
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
-    "block, warps, vector, chunk, unroll, stage_inputs, async_copy, pad_smem";
+    "block, warps, vector, cluster, chunk, unroll, stage_inputs, async_copy, "
+    "pad_smem";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -380,6 +385,15 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setNumber(pins.numbers.warps, /*allowsZero=*/false);
   if (name == "vector")
     return setNumber(pins.numbers.vector, /*allowsZero=*/false);
+  if (name == "cluster") {
+    int64_t blocks = 1;
+    if (value == "auto")
+      return success();
+    if (value != "never" && (value.getAsInteger(10, blocks) || blocks < 1))
+      return bad("auto, never or the most blocks that share a row");
+    pins.numbers.cluster = blocks;
+    return success();
+  }
   if (name == "chunk")
     return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
   if (name == "unroll")
@@ -434,10 +448,10 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       chooseSchedule(facts, target, pins.numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
-  kernel.setScheduleAttr(
-      ScheduleAttr::get(&getContext(), choice->block, choice->warps,
-                        choice->vector, choice->chunk, choice->unroll,
-                        pins.stageInputs, pins.asyncCopy, pins.padSmem));
+  kernel.setScheduleAttr(ScheduleAttr::get(
+      &getContext(), choice->block, choice->warps, choice->vector,
+      choice->cluster, choice->chunk, choice->unroll, pins.stageInputs,
+      pins.asyncCopy, pins.padSmem));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
