@@ -41,9 +41,7 @@ def run(function, x, schedule):
 def test_long_rows(name, length, schedule):
     x = torch.randn((3, length), generator=torch.Generator().manual_seed(0))
     want = KERNELS[name](x.double())
-    torch.testing.assert_close(
-        run(KERNELS[name], x, schedule).double(), want, rtol=1e-5, atol=1e-5
-    )
+    torch.testing.assert_close(run(KERNELS[name], x, schedule).double(), want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

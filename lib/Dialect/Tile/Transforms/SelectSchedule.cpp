@@ -664,9 +664,9 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   block[contraction.columnAxis] = choice->blockColumns;
   kernel.setScheduleAttr(ScheduleAttr::get(
       &getContext(), block, choice->warps, choice->vector, /*cluster=*/1,
-      choice->chunk, choice->unroll, {choice->threadRows, choice->threadColumns},
-      choice->stages, pins.stageInputs, pins.asyncCopy, pins.padSmem,
-      pins.programmaticLaunch));
+      choice->chunk, choice->unroll,
+      {choice->threadRows, choice->threadColumns}, choice->stages,
+      pins.stageInputs, pins.asyncCopy, pins.padSmem, pins.programmaticLaunch));
   loop::KernelCost cost = loop::computeCost(kernel);
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
