@@ -54,7 +54,8 @@ def test_dtypes(dtype):
 def test_what_all_blocks_know_is_stored_once():
     x = torch.randn((3, 4096), generator=torch.Generator().manual_seed(0))
     function = lambda a: (torch.softmax(a, -1), a.amax(-1), a.sum(-1))  # noqa: E731
-    for got, want in zip(run(function, x, "cluster=4,warps=2,chunk=0"), function(x.double())):
+    results = run(function, x, "cluster=4,warps=2,chunk=0")
+    for got, want in zip(results, function(x.double()), strict=True):
         torch.testing.assert_close(got.double(), want, rtol=1e-5, atol=1e-4)
 
 
