@@ -420,7 +420,7 @@ void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
           at = inBlock(at, firstLane(blocks));
         }
         MBarrierRef barrier = findMBarrier(warp, inst, lane, Space::Shared, at,
-                               /*isOfCopy=*/true);
+                                           /*isOfCopy=*/true);
         if (!barrier.barrier)
           return;
         Actor actor = barrierActor(barrier);
