@@ -61,7 +61,7 @@ public:
 private:
   void findInnerDims(Block &block, SmallVectorImpl<Operation *> &around);
   template <typename AccessOp> void addAccess(AccessOp access, bool isStore);
-  void findDims(Value index, llvm::SmallBitVector &dims);
+  llvm::SmallBitVector findDims(Value index);
   void mergeWindows();
   void countLiveTiles();
   int64_t countLiveValues();
@@ -74,6 +74,8 @@ private:
   ScheduleFacts facts;
   /// The dimension of each induction variable of more than one iteration.
   DenseMap<Value, unsigned> dimOf;
+  /// What findDims has found.
+  DenseMap<Value, llvm::SmallBitVector> dimsBehind;
   /// Inner loops by dimension.
   SmallVector<SmallVector<Operation *>> innerLoops;
   /// Accesses by what they touch, and the innermost loops that they are in.
@@ -150,13 +152,18 @@ static int64_t getElement(AffineMap map, ArrayRef<int64_t> operands,
 }
 
 /// The dimensions that an index computed from loaded values varies over.
-void FactFinder::findDims(Value index, llvm::SmallBitVector &dims) {
+llvm::SmallBitVector FactFinder::findDims(Value index) {
+  if (auto known = dimsBehind.find(index); known != dimsBehind.end())
+    return known->second;
+  llvm::SmallBitVector dims(facts.axes.size() + facts.inner.size());
   if (auto dim = dimOf.find(index); dim != dimOf.end())
     dims.set(dim->second);
   else if (Operation *op = index.getDefiningOp(); op && !op->getNumRegions())
     for (Value operand : op->getOperands())
       if (!isa<MemRefType>(operand.getType()))
-        findDims(operand, dims);
+        dims |= findDims(operand);
+  dimsBehind[index] = dims;
+  return dims;
 }
 
 template <typename AccessOp>
@@ -195,8 +202,7 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
       continue;
     }
     // Loaded indices lead anywhere: neighbours are a step of the index apart.
-    llvm::SmallBitVector dims(fact.strides.size());
-    findDims(index, dims);
+    llvm::SmallBitVector dims = findDims(index);
     for (unsigned dim : dims.set_bits())
       if (fact.strides[dim] == 0)
         fact.strides[dim] = std::max<int64_t>(stride, 2);
@@ -317,9 +323,11 @@ int64_t FactFinder::countReductions(Block &block) {
 }
 
 /// Whether two values are the same computation on the same elements, where
-/// variable `b` of a loop stands for variable `a` of another.
-static bool areAlike(Value x, Value y, Value a, Value b) {
-  if (x == y || (x == a && y == b))
+/// variable `b` of a loop stands for variable `a` of another. `known` are pairs
+/// that were looked at: alike, or the whole is not.
+static bool areAlike(Value x, Value y, Value a, Value b,
+                     DenseSet<std::pair<Value, Value>> &known) {
+  if (x == y || (x == a && y == b) || !known.insert({x, y}).second)
     return true;
   Operation *first = x.getDefiningOp(), *second = y.getDefiningOp();
   if (!first || !second || first->getName() != second->getName() ||
@@ -329,7 +337,7 @@ static bool areAlike(Value x, Value y, Value a, Value b) {
     return false;
   return llvm::all_of(
       llvm::zip(first->getOperands(), second->getOperands()), [&](auto pair) {
-        return areAlike(std::get<0>(pair), std::get<1>(pair), a, b);
+        return areAlike(std::get<0>(pair), std::get<1>(pair), a, b, known);
       });
 }
 
@@ -345,11 +353,12 @@ int64_t FactFinder::countJoinedPasses() {
     auto maximum = difference
                        ? difference.getRhs().getDefiningOp<loop::ReduceOp>()
                        : loop::ReduceOp();
+    DenseSet<std::pair<Value, Value>> known;
     if (maximum && maximum.getMonoids() == ArrayRef{Monoid::Max} &&
         maximum.getExtent() == sum.getExtent() &&
         maximum->getBlock() == sum->getBlock() &&
         areAlike(difference.getLhs(), maximum.getYield().getValues()[0],
-                 sum.getInductionVar(), maximum.getInductionVar()))
+                 sum.getInductionVar(), maximum.getInductionVar(), known))
       ++count;
   });
   return count;
