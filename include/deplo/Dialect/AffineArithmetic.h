@@ -7,6 +7,7 @@
 #define DEPLO_DIALECT_AFFINEARITHMETIC_H
 
 #include "deplo/Analysis/AffineRanges.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
@@ -24,6 +25,22 @@ inline bool fitsIn32Bits(mlir::AffineExpr expr,
     fits &= range && range->min > -limit && range->max < limit;
   });
   return fits;
+}
+
+/// `number` as an integer of `type`: a constant, or a size that is known when
+/// the program runs, which is a `SizeOpT` of the dialect.
+template <typename SizeOpT>
+mlir::Value createNumber(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Type type, int64_t number,
+                         const SymbolicSizes &sizes) {
+  using namespace mlir;
+  if (!sizes.isSymbolic(number))
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getIntegerAttr(type, number));
+  Value size = SizeOpT::create(builder, loc, builder.getI64Type(), number);
+  return type.isInteger(64)
+             ? size
+             : arith::TruncIOp::create(builder, loc, type, size).getResult();
 }
 
 /// Computes `expr`. The emitter gives values to dimensions and constants and

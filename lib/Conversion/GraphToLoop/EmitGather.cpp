@@ -32,7 +32,7 @@ struct ScalarEmitter {
     return arith::IndexCastOp::create(builder, loc, type, operands[dim]);
   }
   Value getConstant(int64_t value) {
-    return loop::createNumber(builder, loc, type, value, sizes);
+    return createNumber<loop::SizeOp>(builder, loc, type, value, sizes);
   }
   template <typename OpT> Value create(Value lhs, Value rhs) {
     return builder.createOrFold<OpT>(loc, lhs, rhs);

@@ -203,7 +203,7 @@ Value KernelEmitter::emitCoordinate(const LinearCoordinate &coordinate,
 /// program runs.
 Value KernelEmitter::getNumber(Type type, int64_t number, OpBuilder &at) {
   return sizes.isSymbolic(number)
-             ? loop::createNumber(at, loc, type, number, sizes)
+             ? createNumber<loop::SizeOp>(at, loc, type, number, sizes)
              : getConstant(at.getIntegerAttr(type, number));
 }
 

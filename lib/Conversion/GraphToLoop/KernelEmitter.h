@@ -5,8 +5,8 @@
 #define DEPLO_LIB_CONVERSION_GRAPHTOLOOP_KERNELEMITTER_H
 
 #include "KernelLoops.h"
+#include "deplo/Dialect/AffineArithmetic.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
-#include "deplo/Dialect/Loop/IR/Numbers.h"
 
 #include "mlir/IR/IRMapping.h"
 

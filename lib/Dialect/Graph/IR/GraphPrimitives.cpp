@@ -3,7 +3,7 @@
 //
 // Verifiers, folders, canonical forms and assembly of the primitive tier.
 
-#include "deplo/Analysis/AffineRanges.h"
+#include "deplo/Dialect/AffineArithmetic.h"
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Graph/IR/Shape.h"
 #include "deplo/Dialect/SymbolicSizes.h"
@@ -557,38 +557,23 @@ struct ComposeMaps : OpRewritePattern<IndexMapOp> {
   }
 };
 
-/// `expr` of coordinates as scalar arithmetic. Coordinates are not negative
-/// and divisors positive, so unsigned division is floor division.
-static Value buildCoordinate(OpBuilder &builder, Location loc, AffineExpr expr,
-                             Type type, const SymbolicSizes &sizes) {
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return IndexOp::create(builder, loc, type, dim.getPosition());
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-    int64_t number = constant.getValue();
-    if (!sizes.isSymbolic(number))
-      return arith::ConstantOp::create(builder, loc,
-                                       builder.getIntegerAttr(type, number));
-    Value size = SizeOp::create(builder, loc, builder.getI64Type(), number);
-    return type.isInteger(64)
-               ? size
-               : arith::TruncIOp::create(builder, loc, type, size).getResult();
+/// Coordinates as scalar arithmetic (emitAffine).
+struct CoordinateEmitter {
+  OpBuilder &builder;
+  Location loc;
+  Type type;
+  const SymbolicSizes &sizes;
+
+  Value getDim(unsigned dim) {
+    return IndexOp::create(builder, loc, type, dim);
   }
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = buildCoordinate(builder, loc, binary.getLHS(), type, sizes);
-  Value rhs = buildCoordinate(builder, loc, binary.getRHS(), type, sizes);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return arith::AddIOp::create(builder, loc, lhs, rhs);
-  case AffineExprKind::Mul:
-    return arith::MulIOp::create(builder, loc, lhs, rhs);
-  case AffineExprKind::FloorDiv:
-    return arith::DivUIOp::create(builder, loc, lhs, rhs);
-  case AffineExprKind::Mod:
-    return arith::RemUIOp::create(builder, loc, lhs, rhs);
-  default:
-    return {};
+  Value getConstant(int64_t value) {
+    return createNumber<SizeOp>(builder, loc, type, value, sizes);
   }
-}
+  template <typename OpT> Value create(Value lhs, Value rhs) {
+    return OpT::create(builder, loc, lhs, rhs);
+  }
+};
 
 /// Whether dividing the parts of `expr` as unsigned numbers is right.
 static bool dividesUnsigned(AffineExpr expr, ArrayRef<int64_t> shape) {
@@ -624,13 +609,16 @@ struct ReadGenerated : OpRewritePattern<IndexMapOp> {
     auto body = [&](OpBuilder &builder, Location loc, ValueRange) {
       IRMapping mapping;
       for (Operation &scalar : generator.getBody()->without_terminator()) {
-        if (auto index = dyn_cast<IndexOp>(scalar))
-          mapping.map(index.getResult(),
-                      buildCoordinate(builder, index.getLoc(),
-                                      map.getResult(index.getAxis()),
-                                      index.getType(), sizes));
-        else
+        auto index = dyn_cast<IndexOp>(scalar);
+        if (!index) {
           builder.clone(scalar, mapping);
+          continue;
+        }
+        CoordinateEmitter emitter{builder, index.getLoc(), index.getType(),
+                                  sizes};
+        mapping.map(index.getResult(),
+                    emitAffine(map.getResult(index.getAxis()),
+                               op.getType().getShape(), emitter));
       }
       return mapping.lookupOrDefault(generator.getYielded());
     };

@@ -26,7 +26,6 @@
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/AffineArithmetic.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
-#include "deplo/Dialect/Loop/IR/Numbers.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -385,7 +384,8 @@ struct TileArithmetic {
   }
   TileValue getConstant(int64_t value) {
     OpBuilder &builder = tileifier.getBuilder();
-    return {loop::createNumber(builder, loc, type, value, tileifier.getSizes()),
+    return {createNumber<loop::SizeOp>(builder, loc, type, value,
+                                       tileifier.getSizes()),
             {}};
   }
   template <typename OpT> TileValue create(TileValue lhs, TileValue rhs) {
