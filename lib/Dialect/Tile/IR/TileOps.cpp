@@ -450,23 +450,31 @@ void ReduceOp::print(OpAsmPrinter &printer) {
   printer << " : " << getInputs().getTypes() << " -> " << getResultTypes();
 }
 
-LogicalResult ReduceOp::verify() {
-  // C1
-  if (getInputs().empty() || getKinds().size() != getInputs().size() ||
-      getNumResults() != getInputs().size())
-    return emitOpError() << "has " << getKinds().size() << " monoids, "
-                         << getInputs().size() << " operands and "
-                         << getNumResults()
-                         << " results, expected one of each for each reduction";
-  // C2
-  auto first = cast<RankedTensorType>(getInputs().front().getType());
-  for (Value input : getInputs()) {
+/// One monoid, operand and result for each fold, and operands of one shape and
+/// layout.
+static LogicalResult verifyFolds(Operation *op, size_t numMonoids) {
+  if (op->getNumOperands() == 0 || numMonoids != op->getNumOperands() ||
+      op->getNumResults() != op->getNumOperands())
+    return op->emitOpError()
+           << "has " << numMonoids << " monoids, " << op->getNumOperands()
+           << " operands and " << op->getNumResults()
+           << " results, expected one of each for each reduction";
+  auto first = cast<RankedTensorType>(op->getOperand(0).getType());
+  for (Value input : op->getOperands()) {
     auto type = cast<RankedTensorType>(input.getType());
     if (type.getShape() != first.getShape() ||
         type.getEncoding() != first.getEncoding())
-      return emitOpError() << "operands have different shapes or layouts: "
-                           << first << " and " << type;
+      return op->emitOpError()
+             << "operands have different shapes or layouts: " << first
+             << " and " << type;
   }
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  if (failed(verifyFolds(*this, getKinds().size()))) // C1, C2
+    return failure();
+  auto first = cast<RankedTensorType>(getInputs().front().getType());
   int64_t axis = getAxis();
   if (axis < 0 || axis >= first.getRank())
     return emitOpError() << "axis " << axis << " is not within a tile of rank "
@@ -586,25 +594,12 @@ void ClusterReduceOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult ClusterReduceOp::verify() {
-  // C1
-  if (getInputs().empty() || getKinds().size() != getInputs().size() ||
-      getNumResults() != getInputs().size())
-    return emitOpError() << "has " << getKinds().size() << " monoids, "
-                         << getInputs().size() << " operands and "
-                         << getNumResults()
-                         << " results, expected one of each for each reduction";
-  // C2
-  auto first = cast<RankedTensorType>(getInputs().front().getType());
-  for (auto [input, result] : llvm::zip(getInputs(), getResults())) {
-    auto type = cast<RankedTensorType>(input.getType());
-    if (result.getType() != type)
+  if (failed(verifyFolds(*this, getKinds().size()))) // C1, C2
+    return failure();
+  for (auto [input, result] : llvm::zip(getInputs(), getResults())) // C2
+    if (result.getType() != input.getType())
       return emitOpError() << "result is " << result.getType() << ", expected "
-                           << type;
-    if (type.getShape() != first.getShape() ||
-        type.getEncoding() != first.getEncoding())
-      return emitOpError() << "operands have different shapes or layouts: "
-                           << first << " and " << type;
-  }
+                           << input.getType();
   // C3
   auto kernel = dyn_cast<KernelOp>((*this)->getParentOp());
   if (!kernel || !kernel.getClusterAxis())

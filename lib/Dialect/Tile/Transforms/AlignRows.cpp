@@ -277,19 +277,13 @@ struct AlignRowsPass : tile::impl::AlignRowsPassBase<AlignRowsPass> {
     KernelOp kernel = getOperation();
     if (failed(checkAlignment(kernel, alignment)))
       return signalPassFailure();
-    constexpr int64_t defaultVector = 4;
-    int64_t most = vector != 0            ? int64_t(vector)
-                   : kernel.getSchedule() ? kernel.getSchedule()->getVector()
-                                          : defaultVector;
-    if (most < 1 || !llvm::isPowerOf2_64(most)) {
-      kernel.emitOpError() << "can't have vector=" << most
-                           << ", expected a power of two";
+    FailureOr<int64_t> most = getWidestAccess(kernel, vector);
+    if (failed(most))
       return signalPassFailure();
-    }
     auto options = remark::RemarkOpts::name("AlignRows")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    SmallVector<AlignedRow> rows = alignRows(kernel, most, alignment);
+    SmallVector<AlignedRow> rows = alignRows(kernel, *most, alignment);
     for (const AlignedRow &row : rows)
       remark::passed(kernel.getLoc(), options) << remark::add(
           "rows of {0} are accessed {1} elements at a time, from "

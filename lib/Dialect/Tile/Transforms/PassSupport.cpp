@@ -37,6 +37,17 @@ LogicalResult checkAlignment(KernelOp kernel, int64_t alignment) {
          << ", expected a power of two";
 }
 
+FailureOr<int64_t> getWidestAccess(KernelOp kernel, int64_t vector) {
+  constexpr int64_t defaultVector = 4;
+  int64_t most = vector != 0            ? vector
+                 : kernel.getSchedule() ? kernel.getSchedule()->getVector()
+                                        : defaultVector;
+  if (most >= 1 && llvm::isPowerOf2_64(most))
+    return most;
+  return kernel.emitOpError()
+         << "can't have vector=" << most << ", expected a power of two";
+}
+
 TargetAttr findTarget(KernelOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
   return module ? module->getAttrOfType<TargetAttr>("tile.target")

@@ -23,6 +23,10 @@ getChoice(KernelOp kernel, llvm::StringRef mode,
 /// Emits an error unless the pass option `alignment` is a power of two.
 mlir::LogicalResult checkAlignment(KernelOp kernel, int64_t alignment);
 
+/// Elements of the widest access: `vector` where a pass's option gives it, else
+/// the schedule's. An error where that is no power of two.
+mlir::FailureOr<int64_t> getWidestAccess(KernelOp kernel, int64_t vector);
+
 /// The target of the module around `kernel`, or null.
 TargetAttr findTarget(KernelOp kernel);
 

@@ -438,15 +438,9 @@ struct RegisterTilePass : tile::impl::RegisterTilePassBase<RegisterTilePass> {
                        : "the kernel has no tiles");
       return markAllAnalysesPreserved();
     }
-    constexpr int64_t defaultVector = 4;
-    int64_t most = vector != 0            ? int64_t(vector)
-                   : kernel.getSchedule() ? kernel.getSchedule()->getVector()
-                                          : defaultVector;
-    if (most < 1 || !llvm::isPowerOf2_64(most)) {
-      kernel.emitOpError() << "can't have vector=" << most
-                           << ", expected a power of two";
+    FailureOr<int64_t> most = getWidestAccess(kernel, vector);
+    if (failed(most))
       return signalPassFailure();
-    }
     if (failed(checkAlignment(kernel, alignment)))
       return signalPassFailure();
     SmallVector<int64_t> sizes(thread.begin(), thread.end());
@@ -463,7 +457,7 @@ struct RegisterTilePass : tile::impl::RegisterTilePassBase<RegisterTilePass> {
       return signalPassFailure();
     }
     FailureOr<LayoutSummary> summary =
-        assignLayouts(kernel, most, alignment, sizes);
+        assignLayouts(kernel, *most, alignment, sizes);
     if (failed(summary) || failed(checkBudget(kernel, summary->registers)))
       return signalPassFailure();
     for (LayoutAttr anchor : summary->anchors) {
