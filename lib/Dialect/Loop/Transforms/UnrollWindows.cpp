@@ -82,7 +82,7 @@ bool deplo::loop::isWindow(ReduceOp reduce, int64_t maxElements) {
 void deplo::loop::unroll(ReduceOp reduce, RewriterBase &rewriter) {
   rewriter.setInsertionPoint(reduce);
   SmallVector<Value> results;
-  for (int64_t k = 0; k < reduce.getExtent(); ++k) {
+  for (int64_t k = 0, extent = reduce.getExtent(); k < extent; ++k) {
     IRMapping mapping;
     mapping.map(reduce.getInductionVar(),
                 arith::ConstantIndexOp::create(rewriter, reduce.getLoc(), k)
