@@ -83,7 +83,8 @@ TEST(Async, CopiesOfPartOfASourceFillWithZero) {
   EXPECT_EQ(ran.out[2], 0u);
 }
 
-static const std::string bulk = std::string(perThread) + R"(
+/// One thread has initialized a memory barrier.
+static const std::string initialized = std::string(perThread) + R"(
   mov.u64 %rd5, buffer;
   mov.u64 %rd6, barrier;
   setp.ne.u32 %p1, %r0, 0;
@@ -92,7 +93,9 @@ static const std::string bulk = std::string(perThread) + R"(
   fence.mbarrier_init.release.cluster;
 READY:
   bar.sync 0;
-  @%p1 bra WAIT;
+)";
+
+static const std::string bulk = initialized + R"(  @%p1 bra WAIT;
   mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 256;
   cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd5], [%rd0], 256, [%rd6];
 WAIT:
@@ -441,16 +444,7 @@ TEST(Async, TensorMapFields) {
 /// A second stage is waited for by the first one's phase: its data is not
 /// there.
 TEST(Async, APhaseThatIsWaitedForTwice) {
-  std::string twice = std::string(perThread) + R"(
-  mov.u64 %rd5, buffer;
-  mov.u64 %rd6, barrier;
-  setp.ne.u32 %p1, %r0, 0;
-  @%p1 bra READY;
-  mbarrier.init.shared.b64 [%rd6], 1;
-  fence.mbarrier_init.release.cluster;
-READY:
-  bar.sync 0;
-  @%p1 bra FIRST;
+  std::string twice = initialized + R"(  @%p1 bra FIRST;
   mbarrier.arrive.expect_tx.shared.b64 _, [%rd6], 256;
   cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd5], [%rd0], 256, [%rd6];
 FIRST:
