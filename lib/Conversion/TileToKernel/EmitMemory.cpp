@@ -232,17 +232,21 @@ Value KernelEmitter::getPointer(const Address &address) {
   return pointer;
 }
 
-/// Elements from where the memref's buffer starts to its end; 0 if not known.
-static int64_t getSpan(MemRefType type) {
+/// Elements from where the memref's buffer starts to its end, the fewest where
+/// sizes are known when the program runs; 0 if not known. Without elements there
+/// are no accesses.
+static int64_t getSpan(MemRefType type, const SymbolicSizes &sizes) {
   SmallVector<int64_t> strides;
   int64_t span;
   if (failed(type.getStridesAndOffset(strides, span)) ||
       ShapedType::isDynamic(span) || type.getNumElements() == 0)
     return 0;
+  span = sizes.getMin(span);
   for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
     if (ShapedType::isDynamic(stride) || stride < 0)
       return 0;
-    span += (size - 1) * stride;
+    span += (std::max<int64_t>(sizes.getMin(size), 1) - 1) *
+            sizes.getMin(stride);
   }
   return span + 1;
 }
@@ -259,7 +263,7 @@ Value KernelEmitter::getPointer(const Address &address, Value inBounds,
   int64_t first = getFirst(address);
   int64_t place = first + address.constant;
   if (place % width != 0 ||
-      place + width > getSpan(cast<MemRefType>(address.memref.getType())))
+      place + width > getSpan(cast<MemRefType>(address.memref.getType()), sizes))
     return arith::SelectOp::create(builder, inBounds, getPointer(address),
                                    lookup(address.memref));
   Address masked = address;
