@@ -233,8 +233,8 @@ Value KernelEmitter::getPointer(const Address &address) {
 }
 
 /// Elements from where the memref's buffer starts to its end, the fewest where
-/// sizes are known when the program runs; 0 if not known. Without elements there
-/// are no accesses.
+/// sizes are known when the program runs; 0 if not known. Without elements
+/// there are no accesses.
 static int64_t getSpan(MemRefType type, const SymbolicSizes &sizes) {
   SmallVector<int64_t> strides;
   int64_t span;
@@ -245,8 +245,8 @@ static int64_t getSpan(MemRefType type, const SymbolicSizes &sizes) {
   for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
     if (ShapedType::isDynamic(stride) || stride < 0)
       return 0;
-    span += (std::max<int64_t>(sizes.getMin(size), 1) - 1) *
-            sizes.getMin(stride);
+    span +=
+        (std::max<int64_t>(sizes.getMin(size), 1) - 1) * sizes.getMin(stride);
   }
   return span + 1;
 }
@@ -263,7 +263,8 @@ Value KernelEmitter::getPointer(const Address &address, Value inBounds,
   int64_t first = getFirst(address);
   int64_t place = first + address.constant;
   if (place % width != 0 ||
-      place + width > getSpan(cast<MemRefType>(address.memref.getType()), sizes))
+      place + width >
+          getSpan(cast<MemRefType>(address.memref.getType()), sizes))
     return arith::SelectOp::create(builder, inBounds, getPointer(address),
                                    lookup(address.memref));
   Address masked = address;
