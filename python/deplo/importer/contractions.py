@@ -12,6 +12,10 @@ from .registry import Context, Unsupported, handles, number
 
 aten = torch.ops.aten
 
+PRODUCTS = (aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default)
+PRODUCTS_WITH_BIAS = (aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
+CONTRACTIONS = frozenset((*PRODUCTS, *PRODUCTS_WITH_BIAS, aten.matmul.default, aten.linear.default))
+
 
 def _product(c: Context, x: Value, y: Value, dtype: str, is_transposed: bool = False) -> Value:
     """`x @ y` as torch.matmul defines it; of `y` transposed if `is_transposed`.
@@ -57,7 +61,7 @@ def _with_bias(
     return c.rounded(product)
 
 
-@handles(aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default)
+@handles(*PRODUCTS)
 def product(c: Context, x: Value, y: Value) -> Value:
     return _product(c, x, y, c.dtype)
 
@@ -77,7 +81,7 @@ def linear(c: Context, x: Value, weight: Value, bias: Value | None = None) -> Va
     return _with_bias(c, _product(c, x, weight, "f32", is_transposed=True), bias)
 
 
-@handles(aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
+@handles(*PRODUCTS_WITH_BIAS)
 def product_with_bias(
     c: Context, bias: Value, x: Value, y: Value, *, beta: Any = 1, alpha: Any = 1
 ) -> Value:
