@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using llvm::divideCeil;
 using llvm::PowerOf2Ceil;
@@ -36,6 +37,9 @@ static constexpr double arithmeticLatency = 7 * cycle;
 static constexpr double barrierLatency = 20 * cycle;
 /// What one more warp adds to an exchange between the warps of a block.
 static constexpr double warpExchangeLatency = 2 * cycle;
+/// An exchange between the blocks of a cluster: a barrier, and a read from
+/// another multiprocessor.
+static constexpr double clusterExchangeLatency = 1200 * cycle;
 /// The device starts one block in a cycle.
 static constexpr double blockDispatch = cycle;
 static constexpr int64_t schedulersPerMultiprocessor = 4;
@@ -47,6 +51,13 @@ static constexpr int64_t maxAccessBytes = 16;
 /// Rows in registers give way to rows in shared memory for less than this part
 /// of their time.
 static constexpr double worthStaging = 0.9;
+/// How much longer a copy to shared memory takes if no other block of the
+/// multiprocessor uses the time until it is there.
+static constexpr double aloneCost = 1.25;
+/// Rows of one block give way to rows of several for less than this part.
+static constexpr double worthCluster = 0.9;
+/// The same for twice the blocks.
+static constexpr double worthLargerCluster = 0.97;
 /// How much longer a kernel takes whose accesses move single elements.
 static constexpr double unalignedCost = 1.5;
 static constexpr int64_t sectorBytes = 32;
@@ -59,6 +70,8 @@ static constexpr int64_t loadsAhead = 4;
 static constexpr int64_t registersPerRun = 4;
 /// Addresses, loop counters and temporaries of one thread.
 static constexpr int64_t baseRegisters = 18;
+/// The same for exchanges between blocks.
+static constexpr int64_t clusterRegisters = 8;
 
 namespace {
 
@@ -81,7 +94,9 @@ public:
   std::optional<ScheduleChoice> choose(std::string &error);
 
 private:
-  void considerChunk(int64_t chunk, bool isSmallest,
+  std::optional<ScheduleChoice> chooseShared(int64_t cluster,
+                                             std::string &error);
+  void considerChunk(int64_t chunk, int64_t cluster, bool isSmallest,
                      std::optional<ScheduleChoice> &best,
                      std::string &error) const;
   size_t findContiguousDim() const;
@@ -94,13 +109,22 @@ private:
   void consider(ScheduleChoice candidate, std::optional<ScheduleChoice> &best,
                 std::string &error) const;
   bool fits(ScheduleChoice &candidate, std::string &error) const;
+  /// Elements of a row that a block has.
+  int64_t getSlice(const ScheduleChoice &candidate) const {
+    return candidate.cluster == 1
+               ? getPaddedRow()
+               : getClusterSlice(extents.back(), candidate.cluster,
+                                 candidate.chunk);
+  }
   /// Elements of a row that are on chip at once.
   int64_t getRow(const ScheduleChoice &candidate) const {
-    return candidate.chunk ? candidate.chunk : getPaddedRow();
+    return candidate.chunk ? candidate.chunk : getSlice(candidate);
   }
   /// Sweeps over a row, each of which loads it.
   int64_t getPasses(const ScheduleChoice &candidate) const {
-    return candidate.chunk ? facts.passes - facts.joinedPasses : facts.passes;
+    return candidate.chunk && candidate.cluster == 1
+               ? facts.passes - facts.joinedPasses
+               : facts.passes;
   }
   static int64_t getRows(const ScheduleChoice &candidate) {
     int64_t rows = 1;
@@ -118,9 +142,10 @@ private:
   }
   bool isStaged(const ScheduleChoice &candidate) const;
   bool keepsPart(const ScheduleChoice &candidate) const;
-  double getRowBytes() const;
+  double getRowBytes(const ScheduleChoice &candidate) const;
   double getLoadBytes(const ScheduleChoice &candidate) const;
   int64_t getResidentBlocks(const ScheduleChoice &candidate) const;
+  double getUsableMultiprocessors(const ScheduleChoice &candidate) const;
   double getTraffic(const ScheduleChoice &candidate, double resident) const;
   void estimate(ScheduleChoice &candidate) const;
   struct Sharing {
@@ -270,10 +295,12 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
              (vector == 1 ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
-      tiles * candidate.elementsPerThread * elementRegisters;
+      tiles * candidate.elementsPerThread * elementRegisters +
+      (candidate.cluster > 1 ? clusterRegisters : 0);
   // Without loops in the way, what all rows share is loaded ahead of the
   // reductions too.
-  if (!candidate.chunk && facts.dependentReductions > 1)
+  if (!candidate.chunk && candidate.cluster == 1 &&
+      facts.dependentReductions > 1)
     for (const ScheduleAccess &access : facts.accesses)
       if (!access.isStore && !isKept(access) && access.strides.back() != 0)
         candidate.registersPerThread +=
@@ -309,7 +336,8 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
       candidate.registersPerThread,
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
           facts.peakTiles * candidate.elementsPerThread * elementRegisters);
-  if (peakRegisters > most) {
+  bool isOne = candidate.elementsPerThread == 1;
+  if (candidate.registersPerThread > most || (peakRegisters > most && !isOne)) {
     error = llvm::formatv(
         "a thread would hold {0} elements in about {1} registers; use more "
         "warps, a smaller block or a smaller chunk",
@@ -392,9 +420,8 @@ int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
                                target.warpsPerMultiprocessor / candidate.warps,
                                target.registersPerMultiprocessor / registers});
   if (isStaged(candidate))
-    resident =
-        std::min<int64_t>(resident, target.sharedPerMultiprocessor /
-                                        (getRowBytes() * getRows(candidate)));
+    resident = std::min<int64_t>(resident, target.sharedPerMultiprocessor /
+                                               getRowBytes(candidate));
   else if (keepsPart(candidate))
     resident = 1;
   return std::max<int64_t>(resident, 1);
@@ -405,7 +432,7 @@ int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
 bool Model::isStaged(const ScheduleChoice &candidate) const {
   return pins.stages.value_or(true) && candidate.chunk &&
          getPasses(candidate) > 1 &&
-         getRowBytes() * getRows(candidate) <= target.sharedPerBlock;
+         getRowBytes(candidate) <= target.sharedPerBlock;
 }
 
 /// Whether a part of rows in chunks is kept in shared memory, all of it, as
@@ -413,11 +440,22 @@ bool Model::isStaged(const ScheduleChoice &candidate) const {
 bool Model::keepsPart(const ScheduleChoice &candidate) const {
   return pins.stages.value_or(true) && candidate.chunk &&
          getPasses(candidate) > 1 &&
-         getRowBytes() * getRows(candidate) > target.sharedPerBlock;
+         getRowBytes(candidate) > target.sharedPerBlock;
 }
 
-/// Bytes of a row that later passes read again.
-double Model::getRowBytes() const {
+/// The multiprocessors that can be busy: those of a group which are too few for
+/// one more cluster stay idle.
+double Model::getUsableMultiprocessors(const ScheduleChoice &candidate) const {
+  if (candidate.cluster == 1)
+    return target.multiprocessors;
+  int64_t places =
+      target.multiprocessorsPerGroup * getResidentBlocks(candidate);
+  int64_t blocks = divideCeil(extents.back(), getSlice(candidate));
+  return double(places / blocks * blocks) / places * target.multiprocessors;
+}
+
+/// Bytes of a block's rows that later passes read again.
+double Model::getRowBytes(const ScheduleChoice &candidate) const {
   double bytes = 0;
   for (const ScheduleAccess &access : facts.accesses) {
     if (access.isStore || !isKept(access))
@@ -428,7 +466,9 @@ double Model::getRowBytes() const {
         row *= extents[dim];
     bytes += row;
   }
-  return bytes;
+  if (candidate.cluster > 1)
+    bytes *= double(getSlice(candidate)) / extents.back();
+  return bytes * getRows(candidate);
 }
 
 /// Bytes that a block has in flight when it loads a tile.
@@ -449,13 +489,12 @@ double Model::getTraffic(const ScheduleChoice &candidate,
   if (candidate.chunk && getPasses(candidate) > 1 && !isStaged(candidate)) {
     // split_sweeps keeps what it can on chip, and finds in L2 what was read
     // last.
-    double rows = getRows(candidate);
+    double rows = getRowBytes(candidate);
     double kept = keepsPart(candidate) ? target.sharedPerBlock : 0;
-    double rest = std::max(getRowBytes() * rows - kept, 0.0);
+    double rest = std::max(rows - kept, 0.0);
     double inL2 =
         keptInL2 * target.l2Bytes / (target.multiprocessors * resident * rest);
-    again = (getPasses(candidate) - 1) * std::max(1 - inL2, 0.0) * rest /
-            (getRowBytes() * rows);
+    again = (getPasses(candidate) - 1) * std::max(1 - inL2, 0.0) * rest / rows;
   }
   double traffic = 0;
   for (const ScheduleAccess &access : facts.accesses) {
@@ -477,8 +516,15 @@ void Model::estimate(ScheduleChoice &candidate) const {
   candidate.blocks = 1;
   for (auto [extent, size] : llvm::zip(extents, candidate.block))
     candidate.blocks *= divideCeil(extent, size);
+  if (candidate.cluster > 1)
+    candidate.blocks *= divideCeil(extents.back(), getSlice(candidate));
   candidate.blocksPerMultiprocessor = getResidentBlocks(candidate);
-  double busiest = divideCeil(candidate.blocks, target.multiprocessors);
+  double usable = getUsableMultiprocessors(candidate);
+  if (usable == 0) {
+    candidate.nanoseconds = std::numeric_limits<double>::infinity();
+    return;
+  }
+  double busiest = std::ceil(candidate.blocks / usable);
   double resident =
       std::min<double>(candidate.blocksPerMultiprocessor, busiest);
   candidate.waves =
@@ -488,6 +534,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double rowElements = 1, bytes = 0;
   for (size_t dim = numAxes; dim < extents.size(); ++dim)
     rowElements *= extents[dim];
+  if (candidate.cluster > 1)
+    rowElements = getSlice(candidate);
   for (const ScheduleAccess &access : facts.accesses)
     bytes += getBytes(access);
   double chunks =
@@ -524,6 +572,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double scan = facts.scans * estimateExchange(candidate);
   double latency =
       access + compute + estimateReduction(candidate) + chunks * scan;
+  if (candidate.cluster > 1)
+    latency += facts.dependentReductions * clusterExchangeLatency;
   // How much of its share of the bandwidth a multiprocessor can use, and how
   // long the busiest one takes: blocks that load all they need at once take
   // turns in loading, computing and storing; in loops over chunks the warps go
@@ -539,6 +589,7 @@ void Model::estimate(ScheduleChoice &candidate) const {
     multiprocessor = (busiest / resident - 1) * latency +
                      busiest * transfer / bandwidthBurst;
   }
+  ratio *= usable / target.multiprocessors;
   // Many accesses of one thread spread over more of memory at a time.
   double spread =
       1 + 0.012 * std::log2(double(candidate.elementsPerThread) /
@@ -550,6 +601,9 @@ void Model::estimate(ScheduleChoice &candidate) const {
     memory *= 1.08;
   if (busiest > resident || candidate.chunk)
     memory /= getEfficiency(ratio);
+  if ((isStaged(candidate) || keepsPart(candidate)) &&
+      candidate.blocksPerMultiprocessor == 1)
+    memory *= aloneCost;
   double issue = busiest * candidate.warps * instructions * stall /
                  schedulersPerMultiprocessor * cycle;
   double dispatch = candidate.blocks * blockDispatch;
@@ -568,7 +622,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
 /// Whether align_rows can shift the rows: a block has one, and its tiles go
 /// past the end.
 bool Model::canShift(const ScheduleChoice &candidate) const {
-  int64_t row = getRow(candidate), extent = extents.back();
+  int64_t row = candidate.chunk ? candidate.chunk : getSlice(candidate);
+  int64_t extent = extents.back();
   return shift == 0 ||
          (getRows(candidate) == 1 &&
           int64_t(llvm::alignTo(extent, row)) >= extent + shift - 1);
@@ -587,8 +642,8 @@ void Model::consider(ScheduleChoice candidate,
 }
 
 /// All blocks and warps for rows of which `chunk` elements (0: all) are on
-/// chip.
-void Model::considerChunk(int64_t chunk, bool isSmallest,
+/// chip, shared by up to `cluster` blocks.
+void Model::considerChunk(int64_t chunk, int64_t cluster, bool isSmallest,
                           std::optional<ScheduleChoice> &best,
                           std::string &error) const {
   int64_t iterations = 1;
@@ -598,9 +653,12 @@ void Model::considerChunk(int64_t chunk, bool isSmallest,
   int64_t maxWarps = target.threadsPerBlock / lanes;
   for (int64_t warps = pins.warps.value_or(1);
        warps <= pins.warps.value_or(maxWarps); warps *= 2) {
-    for (int64_t rows = 1; rows <= iterations; rows *= 2) {
+    // A row that needs several blocks is enough for them.
+    int64_t mostRows = cluster > 1 ? 1 : iterations;
+    for (int64_t rows = 1; rows <= mostRows; rows *= 2) {
       ScheduleChoice candidate;
       candidate.warps = warps;
+      candidate.cluster = cluster;
       candidate.chunk = chunk;
       if (pins.block) {
         candidate.block = *pins.block;
@@ -626,8 +684,42 @@ void Model::considerChunk(int64_t chunk, bool isSmallest,
 }
 
 std::optional<ScheduleChoice> Model::choose(std::string &error) {
+  // Accesses of single elements, and masks of shifted ones, need many
+  // registers.
+  bool mayShareRows = facts.mayShareRows && vector > 1 && shift == 0;
+  int64_t cluster = mayShareRows ? pins.cluster.value_or(1) : 1;
+  std::optional<ScheduleChoice> best = chooseShared(cluster, error);
+  if (!pins.cluster && mayShareRows)
+    for (cluster = 2; cluster <= target.blocksPerCluster; cluster *= 2) {
+      std::string ignored;
+      std::optional<ScheduleChoice> next = chooseShared(cluster, ignored);
+      // A block alone on its multiprocessor would leave it idle while it waits
+      // for the others.
+      if (next && next->blocksPerMultiprocessor == 1)
+        continue;
+      double part =
+          best && best->cluster == 1 ? worthCluster : worthLargerCluster;
+      if (next && (!best || next->nanoseconds < part * best->nanoseconds))
+        best = next;
+    }
+  if (best)
+    best->reason = explain(*best);
+  return best;
+}
+
+/// The best choice in which up to `cluster` blocks share a row.
+std::optional<ScheduleChoice> Model::chooseShared(int64_t cluster,
+                                                  std::string &error) {
+  if (cluster > target.blocksPerCluster) {
+    error = llvm::formatv("{0} blocks are more than a cluster of {1} has, {2}; "
+                          "use a smaller cluster",
+                          cluster, target.chip, target.blocksPerCluster);
+    return std::nullopt;
+  }
   std::vector<int64_t> chunks = {0};
-  int64_t paddedRow = getPaddedRow();
+  int64_t paddedRow = cluster == 1
+                          ? getPaddedRow()
+                          : getClusterSlice(extents.back(), cluster, 0);
   if (pins.chunk)
     chunks = {*pins.chunk >= paddedRow ? 0 : *pins.chunk};
   else
@@ -636,7 +728,8 @@ std::optional<ScheduleChoice> Model::choose(std::string &error) {
   std::optional<ScheduleChoice> best;
   for (int64_t chunk : chunks) {
     std::optional<ScheduleChoice> next = best;
-    considerChunk(chunk, /*isSmallest=*/chunk == chunks.back(), next, error);
+    considerChunk(chunk, cluster, /*isSmallest=*/chunk == chunks.back(), next,
+                  error);
     // Rows that fit in registers are read once, and so are those that fit in
     // shared memory, which costs another trip but leaves registers for more
     // blocks, unless accesses are too narrow for asynchronous copies. A single
@@ -646,8 +739,6 @@ std::optional<ScheduleChoice> Model::choose(std::string &error) {
                       next->nanoseconds < worthStaging * best->nanoseconds))
       best = next;
   }
-  if (best)
-    best->reason = explain(*best);
   return best;
 }
 
@@ -668,6 +759,10 @@ std::string Model::explain(const ScheduleChoice &choice) const {
     for (size_t dim = numAxes; dim < extents.size(); ++dim)
       row *= extents[dim];
     text = llvm::formatv("{0} of {1} a block", plural(rows, "row"), row);
+    if (choice.cluster > 1)
+      text = llvm::formatv("a row of {0} in {1} blocks of a cluster, {2} each",
+                           row, divideCeil(row, getSlice(choice)),
+                           getSlice(choice));
     if (choice.chunk)
       text += llvm::formatv(" in chunks of {0}", choice.chunk);
   }
@@ -700,6 +795,14 @@ static int64_t getShift(const ScheduleFacts &facts) {
     widest = std::max(widest, maxAccessBytes / access.elementBytes);
   }
   return row ? widest : 0;
+}
+
+int64_t getClusterSlice(int64_t extent, int64_t cluster, int64_t chunk) {
+  int64_t least = divideCeil(extent, cluster);
+  int64_t slice = PowerOf2Ceil(least);
+  if (chunk == 0 || chunk >= slice || llvm::isPowerOf2_64(extent))
+    return slice;
+  return llvm::alignTo(least, chunk);
 }
 
 std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,

@@ -236,7 +236,9 @@ const char *deploTargets(void) {
           {"l2_bytes", target.l2Bytes},
           {"dram_bytes_per_second", target.dramBytesPerSecond},
           {"f32_flops_per_second", target.f32FlopsPerSecond},
-          {"launch_nanoseconds", target.launchNanoseconds}});
+          {"launch_nanoseconds", target.launchNanoseconds},
+          {"blocks_per_cluster", target.blocksPerCluster},
+          {"multiprocessors_per_group", target.multiprocessorsPerGroup}});
     return toText(std::move(targets));
   }();
   return text.c_str();

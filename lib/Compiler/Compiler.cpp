@@ -289,10 +289,20 @@ LogicalResult Compilation::lowerToDevice() {
       failed(stage(options.level == Level::Sass ||
                        (options.level == Level::Package && options.ptxas),
                    "ptxas", [&](OpPassManager &manager) {
-                     manager.addPass(createPtxasPass());
+                     // Whoever fixed the schedule can change it.
+                     PtxasPassOptions ptxasOptions;
+                     ptxasOptions.allowSpills = options.schedule.empty();
+                     manager.addPass(createPtxasPass(ptxasOptions));
                    })))
     return failure();
   collectResources(*module, result.kernels);
+  for (const KernelReport &kernel : result.kernels)
+    if (kernel.spillBytes.value_or(0) != 0)
+      result.warnings.push_back(
+          llvm::formatv("kernel {0} spills {1} bytes of registers, which costs "
+                        "time; a smaller block or chunk, or more warps, in its "
+                        "schedule may avoid it",
+                        kernel.name, *kernel.spillBytes));
   return success();
 }
 

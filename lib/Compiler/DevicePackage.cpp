@@ -93,6 +93,7 @@ FailureOr<std::string> createDevicePackage(ModuleOp module,
       info.block[0] = launch.getThreads();
       info.sharedBytes = launch.getSharedBytes();
       info.programmatic = launch.getProgrammatic();
+      info.clusterBlocks = launch.getCluster();
       info.ptx = ptx;
       info.cubin = cubin;
       kernelIndex[info.name] = manifest.kernels.size();

@@ -212,7 +212,8 @@ void copyBulk(Warp &warp, const Inst &inst, uint32_t mask) {
           place = inBlock(target, firstLane(blocks));
           at = inBlock(at, firstLane(blocks));
         }
-        barrier = findMBarrier(warp, inst, lane, Space::Shared, at);
+        barrier = findMBarrier(warp, inst, lane, Space::Shared, at,
+                               /*isOfCopy=*/true);
         if (!barrier.barrier)
           return;
         from.actor = to.actor = barrierActor(barrier);
@@ -418,7 +419,8 @@ void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
           place = inBlock(shared, firstLane(blocks));
           at = inBlock(at, firstLane(blocks));
         }
-        MBarrierRef barrier = findMBarrier(warp, inst, lane, Space::Shared, at);
+        MBarrierRef barrier = findMBarrier(warp, inst, lane, Space::Shared, at,
+                                           /*isOfCopy=*/true);
         if (!barrier.barrier)
           return;
         Actor actor = barrierActor(barrier);

@@ -66,7 +66,8 @@ void storeAsync(Warp &warp, const Inst &inst, uint32_t mask) {
     unsigned lane = firstLane(rest);
     MBarrierRef barrier =
         findMBarrier(warp, inst, lane, Space::Shared,
-                     addressOf(warp, inst.source(1 + inst.b), lane));
+                     addressOf(warp, inst.source(1 + inst.b), lane),
+                     /*isOfCopy=*/true);
     if (!barrier.barrier)
       return;
     Access access;

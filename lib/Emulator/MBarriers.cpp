@@ -54,7 +54,7 @@ MBarrierRef deplo::emulator::findMBarrier(Warp &warp, const Inst &inst,
 
 MBarrierRef deplo::emulator::findMBarrier(Warp &warp, const Inst &inst,
                                           unsigned lane, Space space,
-                                          uint64_t address) {
+                                          uint64_t address, bool isOfCopy) {
   if (space == Space::Generic)
     std::tie(space, address) = resolveGeneric(address);
   if (space != Space::Shared) {
@@ -62,13 +62,20 @@ MBarrierRef deplo::emulator::findMBarrier(Warp &warp, const Inst &inst,
                 "a memory barrier must be in shared memory");
     return {};
   }
+  Block *block = sharedBlock(warp, address);
+  auto find = [&] { return block->mbarriers.find(offsetOf(address)); };
   Access access;
   access.isStrong = access.mayBeUndefined = true;
+  // Who waits for the phase knows that the copy has counted its bytes.
+  if (isOfCopy && block && find() != block->mbarriers.end()) {
+    access.actor.agent = Agent::MBarrier;
+    access.actor.barrier = find()->second.clock;
+    access.actor.clock = find()->second.phase + 1;
+  }
   if (!accessMemory(warp, inst, lane, Space::Shared, address, objectBytes,
                     access, objectBytes))
     return {};
-  Block *block = sharedBlock(warp, address);
-  auto found = block->mbarriers.find(offsetOf(address));
+  auto found = find();
   if (found == block->mbarriers.end()) {
     warp.failAt(Fault::AsyncCopy, inst, int(lane), address,
                 "there is no memory barrier here; mbarrier.init makes one");

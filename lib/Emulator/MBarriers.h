@@ -19,7 +19,7 @@ struct MBarrierRef {
 
 /// The barrier at an address; a fault if there is none.
 MBarrierRef findMBarrier(Warp &warp, const Inst &inst, unsigned lane,
-                         Space space, uint64_t address);
+                         Space space, uint64_t address, bool isOfCopy = false);
 /// The barrier at the instruction's first source.
 MBarrierRef findMBarrier(Warp &warp, const Inst &inst, unsigned lane);
 

@@ -58,6 +58,7 @@ private:
   LogicalResult run(Block &block);
   LogicalResult run(Operation *op);
   LogicalResult runBlocks(tile::KernelOp kernel, unsigned axis);
+  LogicalResult runCluster(tile::KernelOp kernel, unsigned axis);
   LogicalResult runLoop(scf::ForOp loop);
   LogicalResult runReduce(loop::ReduceOp reduce);
   LogicalResult runScan(loop::ScanOp scan);
@@ -737,7 +738,51 @@ LogicalResult Interpreter::run(Block &block) {
 // Kernels and plans
 //===----------------------------------------------------------------------===//
 
+/// Runs the blocks of a cluster one operation at a time: what combines them is
+/// among the kernel's own operations.
+LogicalResult Interpreter::runCluster(tile::KernelOp kernel, unsigned axis) {
+  struct State {
+    DenseMap<Value, Numbers> numbers;
+    DenseMap<Value, std::shared_ptr<Shared>> buffers;
+  };
+  SmallVector<State> states;
+  for (int64_t i = 0; i < kernel.getClusterBlocks(); ++i) {
+    setIndex(kernel.getAxisValues()[axis], i * kernel.getAxis(axis).getStep());
+    states.emplace_back().numbers = numbers;
+  }
+  for (Operation &op : *kernel.getBody()) {
+    if (auto reduce = dyn_cast<tile::ClusterReduceOp>(op)) {
+      for (auto [kind, input, result] : llvm::zip(
+               reduce.getMonoids(), reduce.getInputs(), reduce.getResults())) {
+        ScalarFunction combine =
+            getScalarFunction(kind, getElementTypeOrSelf(input.getType()));
+        Numbers total = states.front().numbers.find(input)->second;
+        for (State &state : llvm::drop_begin(states))
+          for (auto [element, part] :
+               llvm::zip_equal(total, state.numbers.find(input)->second)) {
+            Number operands[2] = {element, part};
+            element = combine(operands);
+          }
+        for (State &state : states)
+          state.numbers[result] = total;
+      }
+      continue;
+    }
+    for (State &state : states) {
+      std::swap(numbers, state.numbers);
+      std::swap(buffers, state.buffers);
+      if (failed(run(&op)))
+        return failure();
+      std::swap(numbers, state.numbers);
+      std::swap(buffers, state.buffers);
+    }
+  }
+  return success();
+}
+
 LogicalResult Interpreter::runBlocks(tile::KernelOp kernel, unsigned axis) {
+  if (axis == kernel.getClusterAxis())
+    return runCluster(kernel, axis);
   if (axis == kernel.getAxes().size()) {
     buffers.clear();
     slots.clear();

@@ -81,6 +81,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createCooperativeReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createBlockifyLaunchPass());
+  kernel.addPass(tile::createClusterReducePass());
   kernel.addPass(tile::createChunkReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createSplitSweepsPass());
@@ -187,6 +188,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
+      {"deplo-cluster-reduce", "t:cluster_reduce"},
       {"deplo-chunk-reduce", "t:006_chunk_reduce"},
       {"deplo-split-sweeps", "t:split_sweeps"},
       {"deplo-stage-inputs", "t:007_stage_inputs"},

@@ -359,6 +359,13 @@ Result<CudaKernels::Kernel> CudaKernels::loadKernel(const KernelInfo &info,
     if (result != success)
       return driver.failure(result, "cuFuncSetAttribute" + ofKernel);
   }
+  constexpr uint32_t portableClusterBlocks = 8;
+  if (info.clusterBlocks > portableClusterBlocks) {
+    result = driver.functionSetAttribute(kernel.function,
+                                         functionNonPortableClusters, 1);
+    if (result != success)
+      return driver.failure(result, "cuFuncSetAttribute" + ofKernel);
+  }
   int blocks = 0;
   result = driver.occupancy(&blocks, kernel.function, int(threads),
                             info.sharedBytes);

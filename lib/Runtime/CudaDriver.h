@@ -44,6 +44,7 @@ constexpr int functionSharedBytes = 1;
 constexpr int functionLocalBytes = 3;
 constexpr int functionRegisters = 4;
 constexpr int functionMaxDynamicSharedBytes = 8;
+constexpr int functionNonPortableClusters = 14;
 
 constexpr int jitInfoLogBuffer = 3;
 constexpr int jitInfoLogBufferBytes = 4;

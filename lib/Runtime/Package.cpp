@@ -270,6 +270,8 @@ static Json kernelToJson(const KernelInfo &kernel) {
   json["shared_bytes"] = kernel.sharedBytes;
   if (kernel.programmatic)
     json["programmatic"] = true;
+  if (kernel.clusterBlocks != 1)
+    json["cluster"] = kernel.clusterBlocks;
   json["ptx"] = blobToJson(kernel.ptx);
   json["cubin"] = blobToJson(kernel.cubin);
   return json;
@@ -448,6 +450,8 @@ public:
     if (const Json &programmatic = member(value, "programmatic");
         !programmatic.is_null())
       result.programmatic = boolean(programmatic, where + ".programmatic");
+    if (const Json &cluster = member(value, "cluster"); !cluster.is_null())
+      result.clusterBlocks = index(cluster, where + ".cluster");
     return result;
   }
 

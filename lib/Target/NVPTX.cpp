@@ -59,7 +59,9 @@ std::optional<std::string> findTool(StringRef name) {
 static StringRef getPtxFeature(StringRef chip) {
   unsigned architecture = 0;
   chip.drop_front(StringRef("sm_").size()).consumeInteger(10, architecture);
-  return architecture >= 100 ? "+ptx88" : "+ptx80";
+  if (architecture >= 100)
+    return "+ptx88";
+  return architecture >= 90 ? "+ptx81" : "+ptx80";
 }
 
 std::unique_ptr<llvm::TargetMachine>

@@ -58,6 +58,26 @@ llvm::StringMap<Resources> parseResources(StringRef log) {
   return resources;
 }
 
+/// Lets a multiprocessor hold one block of `kernel` less than its PTX asks for,
+/// so that its threads may have more registers. Fails if it asks for one.
+LogicalResult lowerResidency(std::string &ptx, StringRef kernel) {
+  size_t entry = ptx.find((".entry " + kernel + "(").str());
+  if (entry == std::string::npos)
+    return failure();
+  constexpr StringLiteral directive = ".minnctapersm ";
+  size_t begin = ptx.find(directive, entry), body = ptx.find('{', entry);
+  if (begin == std::string::npos || begin > body)
+    return failure();
+  begin += directive.size();
+  size_t end = ptx.find_first_not_of("0123456789", begin);
+  int64_t blocks = 1;
+  StringRef(ptx).slice(begin, end).getAsInteger(10, blocks);
+  if (blocks == 1)
+    return failure();
+  ptx.replace(begin, end - begin, std::to_string(blocks - 1));
+  return success();
+}
+
 struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
   using PtxasPassBase::PtxasPassBase;
 
@@ -79,22 +99,31 @@ struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
       return binary.emitError("ptxas was not found; install the CUDA toolkit, "
                               "set CUDA_HOME, or stop at PTX");
 
-    std::string log;
-    FailureOr<std::string> cubin = run(binary, *ptxas, target.getChip(),
-                                       object.getObject().getValue(), log);
-    if (failed(cubin))
-      return failure();
+    std::string log, ptx = object.getObject().getValue().str();
+    llvm::StringMap<Resources> resources;
+    FailureOr<std::string> cubin;
+    for (bool isLowered = true; isLowered;) {
+      cubin = run(binary, *ptxas, target.getChip(), ptx, log);
+      if (failed(cubin))
+        return failure();
+      resources = parseResources(log);
+      isLowered = false;
+      if (!allowSpills)
+        for (const auto &[kernel, used] : resources)
+          isLowered |=
+              used.spillBytes && succeeded(lowerResidency(ptx, kernel));
+    }
     if (StringRef(log).contains("C75"))
       return binary.emitError()
              << "ptxas serialised wgmma instructions: " << log;
 
     FailureOr<gpu::KernelTableAttr> kernels =
-        annotate(binary, object.getKernels(), parseResources(log));
+        annotate(binary, object.getKernels(), resources);
     if (failed(kernels))
       return failure();
     auto assembly = gpu::ObjectAttr::get(
         &getContext(), target, gpu::CompilationTarget::Assembly,
-        object.getObject(), object.getProperties(), *kernels);
+        StringAttr::get(&getContext(), ptx), object.getProperties(), *kernels);
     auto machineCode = gpu::ObjectAttr::get(
         &getContext(), target, gpu::CompilationTarget::Binary,
         StringAttr::get(&getContext(), *cubin), object.getProperties(),

@@ -9,6 +9,10 @@
 //   operations): NVIDIA A100 80GB SXM, H200 SXM and HGX B200 (an eighth of it)
 //   data sheets; GA102, Ada and RTX Blackwell architecture white papers; L2 of
 //   the B200: Blackwell Tuning Guide.
+// - Clusters: CUDA C++ Programming Guide, "Thread Block Clusters" (8 blocks are
+//   portable) and Hopper and Blackwell Tuning Guides (16 by attribute on sm_90
+//   and sm_100). A cluster runs on one graphics processing cluster, of which
+//   the white papers show as many multiprocessors each as are written here.
 // - Launch: measured on an H200 as the cost of one dependent kernel in a CUDA
 //   graph, and assumed for the others.
 
@@ -25,7 +29,8 @@ const std::vector<TargetDescription> &getTargets() {
   // clang-format off
   static const std::vector<TargetDescription> targets = {
       // chip, product, multiprocessors, warps, blocks, registers, of a thread, threads of a block,
-      // shared memory, of a block, L2, memory bytes/s, FP32 operations/s, launch
+      // shared memory, of a block, L2, memory bytes/s, FP32 operations/s, launch,
+      // blocks of a cluster, multiprocessors of a group
       {"sm_80", "A100 80GB SXM", 108, 64, 32, registers, 255, 1024,
        164 * KiB, 163 * KiB, 40 * MiB, 2039 * giga, 19500 * giga, 760},
       {"sm_86", "GeForce RTX 3090", 82, 48, 16, registers, 255, 1024,
@@ -33,11 +38,11 @@ const std::vector<TargetDescription> &getTargets() {
       {"sm_89", "GeForce RTX 4090", 128, 48, 24, registers, 255, 1024,
        100 * KiB, 99 * KiB, 72 * MiB, 1008 * giga, 82600 * giga, 760},
       {"sm_90a", "H200 SXM", 132, 64, 32, registers, 255, 1024,
-       228 * KiB, 227 * KiB, 50 * MiB, 4800 * giga, 67000 * giga, 760},
+       228 * KiB, 227 * KiB, 50 * MiB, 4800 * giga, 67000 * giga, 760, 16, 16},
       {"sm_100a", "B200", 148, 64, 32, registers, 255, 1024,
-       228 * KiB, 227 * KiB, 126 * MiB, 8000 * giga, 75000 * giga, 760},
+       228 * KiB, 227 * KiB, 126 * MiB, 8000 * giga, 75000 * giga, 760, 16, 18},
       {"sm_120a", "GeForce RTX 5090", 170, 48, 24, registers, 255, 1024,
-       100 * KiB, 99 * KiB, 96 * MiB, 1792 * giga, 104800 * giga, 760},
+       100 * KiB, 99 * KiB, 96 * MiB, 1792 * giga, 104800 * giga, 760, 8, 16},
   };
   // clang-format on
   return targets;

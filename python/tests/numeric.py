@@ -62,6 +62,7 @@ def compile_for_gpu(function: Callable, inputs: Sequence[torch.Tensor], device: 
         if result.error and "ptxas was not found" in result.error:
             result = compilation.try_compile(text, compilation.Options(ptxas=False))
         assert result.error is None, result.error
+        assert not any(kernel["spill_bytes"] for kernel in result.kernels), "registers spill"
 
 
 def wanted(function: Callable, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:

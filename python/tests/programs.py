@@ -216,7 +216,7 @@ class _Writer:
         if text == "index_copy":
             index = sorted(set(index))
             source = f"{name}[:{len(index)}]"
-        places = f"torch.tensor({index})"
+        places = f"torch.tensor({index}, device={name}.device)"
         if text == "index_select":
             self.move(f"{name}.index_select(0, {places})", name, value)
         elif text == "index_copy":

@@ -176,7 +176,7 @@ SCHEDULES = [
     "block=16x16,thread=2x2,warps=2",
     "block=32x64,thread=4x4,warps=4",
     "block=64x32,thread=8x4,warps=2,chunk=8",
-    "block=32x32,thread=4x4,stage_inputs=never",
+    "block=32x32,thread=2x2,stage_inputs=never",
     "block=32x32,thread=4x4,chunk=8,stages=2",
     "block=32x32,thread=4x4,chunk=8,stages=4",
     "block=16x32,thread=2x4,async_copy=never,pad_smem=never",

@@ -8,7 +8,7 @@
 // CHECK: gpu.binary @kernels
 // CHECK-SAME: #gpu.kernel_metadata<"row_norm"
 // CHECK-SAME: metadata = {launch = #tile.launch<blocks = 32, threads = 256, shared_bytes = 32>}
-// CHECK: .version 8.0
+// CHECK: .version 8.1
 // CHECK: .target sm_90a
 // CHECK: .visible .entry row_norm(
 // CHECK: .reqntid 256, 1, 1

@@ -64,12 +64,14 @@ struct ScheduleFacts {
   int64_t joinedPasses = 0;
   /// Instructions for each element.
   int64_t instructions = 1;
+  /// Whether the blocks of a cluster may share a row.
+  bool mayShareRows = false;
 };
 
 /// Fields that are decided already.
 struct SchedulePins {
   std::optional<std::vector<int64_t>> block;
-  std::optional<int64_t> warps, vector, chunk, unroll;
+  std::optional<int64_t> warps, vector, cluster, chunk, unroll;
   /// Whether rows may be kept in shared memory.
   std::optional<bool> stages;
 };
@@ -79,6 +81,8 @@ struct ScheduleChoice {
   std::vector<int64_t> block;
   int64_t warps = 1;
   int64_t vector = 1;
+  /// Blocks that share each row.
+  int64_t cluster = 1;
   /// Elements of the inner dimensions that are on chip at once; 0 for all.
   int64_t chunk = 0;
   int64_t unroll = 1;
@@ -95,6 +99,11 @@ struct ScheduleChoice {
   /// Why, in one sentence.
   std::string reason;
 };
+
+/// How many elements of a row of `extent` each of up to `cluster` blocks has: a
+/// power of two, or, if it goes by chunks anyhow and rows have masks, as few
+/// chunks as possible.
+int64_t getClusterSlice(int64_t extent, int64_t cluster, int64_t chunk);
 
 /// Returns the best choice that agrees with the pins, or the sentence that says
 /// why there is none in `error`.

@@ -78,6 +78,8 @@ struct KernelInfo {
   /// Dynamic shared memory given at launch; static shared memory is known to
   /// the kernel itself and not counted here.
   uint32_t sharedBytes = 0;
+  /// Blocks in a row that the code groups in a thread-block cluster.
+  uint32_t clusterBlocks = 1;
   /// Whether the kernel waits itself for those that it depends on
   /// (griddepcontrol.wait), so that it may be launched before they are
   /// complete.

@@ -32,6 +32,10 @@ struct TargetDescription {
   int64_t f32FlopsPerSecond;
   /// What one more kernel costs in a chain of dependent ones.
   int64_t launchNanoseconds;
+  /// The most blocks of a cluster; 1 if there are no clusters.
+  int64_t blocksPerCluster = 1;
+  /// The multiprocessors that the blocks of a cluster are spread over.
+  int64_t multiprocessorsPerGroup = 1;
 };
 
 /// All targets, oldest first.

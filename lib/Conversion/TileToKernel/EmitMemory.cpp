@@ -120,6 +120,27 @@ Value KernelEmitter::getIsZero(Value index, int64_t mask) {
                                arith::ConstantIntOp::create(builder, i32, 0));
 }
 
+/// Whether `index` is computed from `other`.
+static bool dependsOn(Value index, Value other) {
+  Operation *definition = index.getDefiningOp();
+  return index == other ||
+         (definition &&
+          llvm::any_of(definition->getOperands(),
+                       [&](Value part) { return dependsOn(part, other); }));
+}
+
+Value KernelEmitter::getIsLeaderBlock(ValueRange indices) {
+  std::optional<unsigned> axis = kernel.getClusterAxis();
+  if (!axis)
+    return Value();
+  Value slice = kernel.getAxisValues()[*axis];
+  if (llvm::any_of(indices,
+                   [&](Value index) { return dependsOn(index, slice); }))
+    return Value();
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, lookup(slice),
+                               getIndex(0));
+}
+
 Value KernelEmitter::getIsLeaderWarp(const LinearLayout &layout) {
   // Warps that the layout doesn't tell apart are replicas too.
   int64_t warps = kernel.getWarps().value_or(1);
@@ -510,7 +531,8 @@ void KernelEmitter::emitStore(tile::StoreOp op) {
   int64_t alignment = width * getBytes(type.getElementType());
   Box box =
       getBox(op, lookup(op.getIndices()), op.getValue().getType().getRank());
-  Value isLeader = getIsLeader(linear);
+  Value isLeader =
+      conjunction(getIsLeader(linear), getIsLeaderBlock(op.getIndices()));
 
   int32_t duplicates = linear.getReplicaMask().reg;
   for (int64_t reg = 0; reg < type.getNumElements(); reg += width) {

@@ -13,10 +13,8 @@ using namespace mlir;
 
 namespace deplo {
 
-/// Folds `values` as a balanced tree: rounding errors grow with the logarithm
-/// of their number, and the tree's depth is the latency.
-static Value foldTree(ImplicitLocOpBuilder &builder, Monoid kind,
-                      SmallVector<Value> values) {
+Value foldTree(ImplicitLocOpBuilder &builder, Monoid kind,
+               SmallVector<Value> values) {
   while (values.size() > 1) {
     SmallVector<Value> next;
     for (size_t i = 0; i + 1 < values.size(); i += 2)

@@ -37,6 +37,7 @@ LogicalResult KernelEmitter::run() {
   lane = arith::RemUIOp::create(builder, thread, warpSize);
   warp = arith::DivUIOp::create(builder, thread, warpSize);
   emitAxes();
+  emitClusterBarriers();
 
   if (failed(emitBlock(*kernel.getBody())))
     return failure();
@@ -88,6 +89,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](tile::DotOp dot) { return done([&] { emitDot(dot); }); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
+      .Case([&](tile::ClusterReduceOp reduce) {
+        return done([&] { emitClusterReduce(reduce); });
+      })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })

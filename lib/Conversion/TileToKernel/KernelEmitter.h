@@ -27,6 +27,11 @@ class ReduceOp;
 class SizeOp;
 } // namespace loop
 
+/// Folds `values` as a balanced tree: rounding errors grow with the logarithm
+/// of their number, and the tree's depth is the latency.
+mlir::Value foldTree(mlir::ImplicitLocOpBuilder &builder, Monoid kind,
+                     llvm::SmallVector<mlir::Value> values);
+
 class KernelEmitter {
 public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
@@ -80,6 +85,10 @@ private:
   // Contractions (EmitDot.cpp).
   void emitDot(tile::DotOp op);
 
+  // Clusters (EmitClusterReduce.cpp).
+  void emitClusterBarriers();
+  void emitClusterReduce(tile::ClusterReduceOp op);
+
   // Approximations (EmitMath.cpp).
   /// Emits `op` as the approximation that its flags allow; fails, without a
   /// diagnostic, if they allow none.
@@ -131,6 +140,9 @@ private:
   mlir::Value getIsLeader(const LinearLayout &layout);
   /// The same for warps alone.
   mlir::Value getIsLeaderWarp(const LinearLayout &layout);
+  /// The same for the blocks of a cluster, to which the same coordinates mean
+  /// the same element; null if `indices` are each block's own.
+  mlir::Value getIsLeaderBlock(mlir::ValueRange indices);
   /// True if `index` has none of the bits of `mask`; null if that's always so.
   mlir::Value getIsZero(mlir::Value index, int64_t mask);
   /// 0 <= corner + coordinate < bound for every dimension; null without bounds.
@@ -190,6 +202,8 @@ private:
   mlir::IRMapping mapping;
 
   mlir::Value thread, lane, warp;
+  /// The memory barrier of each exchange between the blocks of a cluster.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> barrierOfExchange;
   llvm::DenseMap<std::pair<tile::LayoutAttr, unsigned>, mlir::Value>
       threadCoordinates;
   /// Where values of the whole kernel are computed: before its first loop.

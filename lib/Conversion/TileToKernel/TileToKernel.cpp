@@ -14,6 +14,7 @@
 
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,6 +62,23 @@ IntegerType chooseIndexType(tile::KernelOp kernel) {
     fits &= sizes.getMax(size.getNumber()) < limit;
   });
   return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
+}
+
+/// How many blocks of `kernel` a multiprocessor should hold. Those of clusters
+/// have slices that are short enough for several, as long as ptxas takes no
+/// more registers than it needs.
+int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target) {
+  if (kernel.getClusterBlocks() == 1)
+    return 1;
+  // Addresses, loop counters and temporaries of one thread.
+  constexpr int64_t otherRegisters = 24, unit = 8;
+  int64_t threads = *kernel.getWarps() * threadsPerWarp;
+  int64_t registers =
+      llvm::alignTo(tile::estimateRegisters(kernel) + otherRegisters, unit);
+  int64_t resident = std::min<int64_t>(
+      target.getRegistersPerMultiprocessor() / (registers * threads),
+      target.getWarpsPerMultiprocessor() / *kernel.getWarps());
+  return std::max<int64_t>(resident, 1);
 }
 
 struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
@@ -138,8 +156,20 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
         NVVM::NVVMDialect::getReqntidAttrName(),
         builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
     // Without it ptxas spills a few registers to have more blocks resident.
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      builder.getI32IntegerAttr(1));
+    function->setAttr(
+        NVVM::NVVMDialect::getMinctasmAttrName(),
+        builder.getI32IntegerAttr(getResidentBlocks(kernel, target)));
+    int64_t cluster = kernel.getClusterBlocks();
+    if (cluster > target.getBlocksPerCluster())
+      return kernel.emitError()
+             << "kernel needs clusters of " << cluster << " blocks, "
+             << target.getChip() << " has at most "
+             << target.getBlocksPerCluster()
+             << "; lower cluster in its schedule";
+    if (cluster > 1)
+      function->setAttr(
+          NVVM::NVVMDialect::getClusterDimAttrName(),
+          builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
     annotateArguments(kernel, function, builder);
 
     KernelEmitter emitter(
@@ -156,7 +186,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << "; lower block or chunk in its schedule";
     function->setAttr("tile.launch",
                       tile::LaunchAttr::get(&getContext(), blocks, threads,
-                                            emitter.getSharedBytes(),
+                                            emitter.getSharedBytes(), cluster,
                                             isProgrammatic(kernel)));
     if (isSymbolic)
       function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));

@@ -222,13 +222,6 @@ tile.kernel @k(%x: memref<8xf32>) axes(%i = 8 tile) warps(3) {
 
 // -----
 
-// kernel: an axis is tile or grid.
-// expected-error @below {{axis kind is tile or grid, got cluster}}
-tile.kernel @k(%x: memref<8xf32>) axes(%i = 8 cluster) {
-}
-
-// -----
-
 // load C1.
 tile.kernel @k(%x: memref<8x64xf32>, %y: memref<8x64xf32>) axes(%i = 8 tile) {
   %c0 = arith.constant 0 : index
@@ -783,3 +776,66 @@ tile.kernel @k() axes(%i = 8 tile) {
   // expected-error @below {{'tile.slot' op is '!tile.buffer<64x8xf32, #tile.shared<>>' of the ring}}
   %s = tile.slot %r[%c0] : !tile.buffer<3x64x16xf32, #tile.shared<>> -> !tile.buffer<64x8xf32, #tile.shared<>>
 }
+
+// -----
+
+// kernel: an axis is tile, grid or cluster.
+// expected-error @below {{axis kind is tile, grid or cluster, got gird}}
+tile.kernel @k(%x: memref<8xf32>) axes(%i = 8 gird) {
+}
+
+// -----
+
+// tile.kernel: C3.
+
+// expected-error @below {{axis 0 is a cluster axis, expected the last one alone}}
+tile.kernel @cluster_axis_first(%x: memref<8x8xf32>) axes(%i = 8 step 4 cluster, %j = 8 step 1 grid) {
+}
+
+// -----
+
+// tile.cluster_reduce: C1 to C3.
+
+tile.kernel @cluster_reduce_counts(%x: memref<8xf32>) axes(%i = 8 step 4 cluster) {
+  %a = tile.load %x[%i] : memref<8xf32> -> tensor<4xf32>
+  // expected-error @below {{has 2 monoids, 1 operands and 1 results}}
+  %b = tile.cluster_reduce [add, max] %a : tensor<4xf32>
+}
+
+// -----
+
+tile.kernel @cluster_reduce_result(%x: memref<8xf32>) axes(%i = 8 step 4 cluster) {
+  %a = tile.load %x[%i] : memref<8xf32> -> tensor<4xf32>
+  // expected-error @below {{result is 'tensor<4xf16>', expected 'tensor<4xf32>'}}
+  %b = "tile.cluster_reduce"(%a) {kinds = [0 : i32]} : (tensor<4xf32>) -> tensor<4xf16>
+}
+
+// -----
+
+tile.kernel @cluster_reduce_shapes(%x: memref<8xf32>) axes(%i = 8 step 4 cluster) {
+  %a = tile.load %x[%i] : memref<8xf32> -> tensor<4xf32>
+  %b = tile.load %x[%i] : memref<8xf32> -> tensor<2xf32>
+  // expected-error @below {{must have the same shape}}
+  %c:2 = tile.cluster_reduce [add, add] %a, %b : tensor<4xf32>, tensor<2xf32>
+}
+
+// -----
+
+tile.kernel @cluster_reduce_alone(%x: memref<8xf32>) axes(%i = 8 step 4 grid) {
+  %a = tile.load %x[%i] : memref<8xf32> -> tensor<4xf32>
+  // expected-error @below {{is not directly in a tile.kernel that has a cluster axis}}
+  %b = tile.cluster_reduce [add] %a : tensor<4xf32>
+}
+
+// -----
+
+// #tile.schedule: C5, and #tile.launch: C2.
+
+// expected-error @below {{schedule has cluster = 0, expected a positive number}}
+tile.kernel @schedule_cluster(%x: memref<8xf32>) axes(%i = 8 tile) attributes {schedule = #tile.schedule<block = [1], warps = 1, vector = 1, cluster = 0>} {
+}
+
+// -----
+
+// expected-error @below {{launch of 6 blocks in clusters of 4, expected a divisor}}
+func.func private @launch_cluster() attributes {tile.launch = #tile.launch<blocks = 6, threads = 32, shared_bytes = 0, cluster = 4>}

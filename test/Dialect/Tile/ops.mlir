@@ -135,3 +135,16 @@ tile.kernel @slot() axes(%i = 8 tile) {
   %r = tile.alloc : !tile.buffer<3x64x16xf32, #tile.shared<pad = 4>>
   %s = tile.slot %r[%c1] : !tile.buffer<3x64x16xf32, #tile.shared<pad = 4>> -> !tile.buffer<64x16xf32, #tile.shared<pad = 4>>
 }
+
+// -----
+
+// CHECK-LABEL: tile.kernel @cluster_reduce
+// CHECK-SAME: axes(%i = 4 step 1 grid, %j = 4096 step 1024 cluster)
+tile.kernel @cluster_reduce(%x: memref<4x4096xf32>, %y: memref<4xf32>) axes(%i = 4 step 1 grid, %j = 4096 step 1024 cluster) {
+  %a = tile.load %x[%i, %j] : memref<4x4096xf32> -> tensor<1x1024xf32>
+  %s:2 = tile.reduce [add, max] %a, %a axis 1 : tensor<1x1024xf32>, tensor<1x1024xf32> -> tensor<1xf32>, tensor<1xf32>
+  // CHECK: tile.cluster_reduce [add, max] %{{.+}}#0, %{{.+}}#1 : tensor<1xf32>, tensor<1xf32>
+  %t:2 = tile.cluster_reduce [add, max] %s#0, %s#1 : tensor<1xf32>, tensor<1xf32>
+  %u = arith.divf %t#0, %t#1 : tensor<1xf32>
+  tile.store %u, %y[%i] : tensor<1xf32>, memref<4xf32>
+}

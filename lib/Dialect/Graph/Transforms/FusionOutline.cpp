@@ -76,9 +76,9 @@ static std::string getSizeName(int64_t size, const SymbolicSizes &sizes) {
 }
 
 /// rms_norm_2048: the operators of the reductions and scans and how many
-/// elements the last of them folds. linear_5632x2048: columns and what is summed
-/// over of a contraction. silu_mul_5632: the operators of a chain of maps and
-/// the size of the innermost axis.
+/// elements the last of them folds. linear_5632x2048: columns and what is
+/// summed over of a contraction. silu_mul_5632: the operators of a chain of
+/// maps and the size of the innermost axis.
 static std::string getBaseName(Operation *dominant, ArrayRef<Operation *> ops,
                                const SymbolicSizes &sizes) {
   SmallVector<Operation *> named(ops);

@@ -50,8 +50,26 @@ Value AffineIndex::rebuild(OpBuilder &builder, Location loc,
   return index;
 }
 
-/// The first and the last value of an axis of a kernel or of a loop variable.
+/// The least and the greatest value of an axis of a kernel, a loop variable, or
+/// a sum of two indices.
 static std::optional<std::pair<int64_t, int64_t>> getRange(Value base) {
+  if (auto sum = base.getDefiningOp<arith::AddIOp>()) {
+    std::pair<int64_t, int64_t> total = {0, 0};
+    for (Value part : {sum.getLhs(), sum.getRhs()}) {
+      AffineIndex index = AffineIndex::get(part);
+      std::pair<int64_t, int64_t> ends = {0, 0};
+      if (index.base) {
+        auto range = getRange(index.base);
+        if (!range)
+          return std::nullopt;
+        ends = std::minmax(index.scale * range->first,
+                           index.scale * range->second);
+      }
+      total.first += ends.first + index.offset;
+      total.second += ends.second + index.offset;
+    }
+    return total;
+  }
   auto argument = dyn_cast<BlockArgument>(base);
   if (!argument)
     return std::nullopt;

@@ -206,7 +206,12 @@ bool TileDims::learnAxis(Class &known, Value start) {
   if (!argument || argument.getOwner() != kernel.getBody() ||
       argument.getArgNumber() < kernel.getNumMemrefs())
     return false;
-  known.axis = argument.getArgNumber() - kernel.getNumMemrefs();
+  unsigned axis = argument.getArgNumber() - kernel.getNumMemrefs();
+  if (axis == kernel.getClusterAxis()) {
+    known.sliceStart = start;
+    return false;
+  }
+  known.axis = axis;
   known.extent = kernel.getAxis(*known.axis).getExtent();
   return true;
 }

@@ -194,8 +194,9 @@ AxisAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      ArrayRef<int64_t> block, int64_t warps, int64_t vector,
-                     int64_t chunk, int64_t unroll, ArrayRef<int64_t> thread,
-                     int64_t stages, Choice, Choice, Choice, Choice) {
+                     int64_t cluster, int64_t chunk, int64_t unroll,
+                     ArrayRef<int64_t> thread, int64_t stages, Choice, Choice,
+                     Choice, Choice) {
   auto isPowerOfTwo = [](int64_t value) {
     return value > 0 && llvm::isPowerOf2_64(value);
   };
@@ -222,13 +223,16 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   if (stages < 1) // C4
     return emitError() << "schedule has " << stages
                        << " stages, expected at least one";
+  if (cluster < 1) // C5
+    return emitError() << "schedule has cluster = " << cluster
+                       << ", expected a positive number";
   return success();
 }
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<int64_t> block, thread;
-  int64_t warps = 1, vector = 1, chunk = 0, unroll = 1, stages = 1;
+  int64_t warps = 1, vector = 1, cluster = 1, chunk = 0, unroll = 1, stages = 1;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
          padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
   auto parseField = [&]() -> ParseResult {
@@ -245,6 +249,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     int64_t *number = llvm::StringSwitch<int64_t *>(name)
                           .Case("warps", &warps)
                           .Case("vector", &vector)
+                          .Case("cluster", &cluster)
                           .Case("chunk", &chunk)
                           .Case("unroll", &unroll)
                           .Case("stages", &stages)
@@ -260,8 +265,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     if (!choice)
       return parser.emitError(fieldLoc)
              << "unknown field " << name
-             << ", expected block, warps, vector, chunk, unroll, thread, "
-                "stages, stage_inputs, async_copy, pad_smem or "
+             << ", expected block, warps, vector, cluster, chunk, unroll, "
+                "thread, stages, stage_inputs, async_copy, pad_smem or "
                 "programmatic_launch";
     SMLoc valueLoc = parser.getCurrentLocation();
     StringRef word;
@@ -277,16 +282,17 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
                                      parseField))
     return {};
-  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), block, warps,
-                                         vector, chunk, unroll, thread, stages,
-                                         stageInputs, asyncCopy, padSmem,
-                                         programmaticLaunch);
+  return parser.getChecked<ScheduleAttr>(
+      loc, parser.getContext(), block, warps, vector, cluster, chunk, unroll,
+      thread, stages, stageInputs, asyncCopy, padSmem, programmaticLaunch);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<block = [";
   llvm::interleaveComma(getBlock(), printer);
   printer << "], warps = " << getWarps() << ", vector = " << getVector();
+  if (getCluster() != 1)
+    printer << ", cluster = " << getCluster();
   if (getChunk() != 0)
     printer << ", chunk = " << getChunk();
   if (getUnroll() != 1)
@@ -315,11 +321,15 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 
 LogicalResult
 LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   int64_t blocks, int64_t threads, int64_t sharedBytes, bool) {
+                   int64_t blocks, int64_t threads, int64_t sharedBytes,
+                   int64_t cluster, bool) {
   if (blocks < 1 || threads < 1 || sharedBytes < 0) // C1
     return emitError() << "launch of " << blocks << " blocks of " << threads
                        << " threads with " << sharedBytes
                        << " bytes of shared memory";
+  if (cluster < 1 || blocks % cluster != 0) // C2
+    return emitError() << "launch of " << blocks << " blocks in clusters of "
+                       << cluster << ", expected a divisor";
   return success();
 }
 
@@ -334,12 +344,14 @@ LogicalResult TargetAttr::verify(
     int64_t registersPerThread, int64_t threadsPerBlock,
     int64_t sharedPerMultiprocessor, int64_t sharedPerBlock, int64_t l2Bytes,
     int64_t dramBytesPerSecond, int64_t f32FlopsPerSecond,
-    int64_t launchNanoseconds) {
+    int64_t launchNanoseconds, int64_t blocksPerCluster,
+    int64_t multiprocessorsPerGroup) {
   for (int64_t value :
        {multiprocessors, warpsPerMultiprocessor, blocksPerMultiprocessor,
         registersPerMultiprocessor, registersPerThread, threadsPerBlock,
         sharedPerMultiprocessor, sharedPerBlock, l2Bytes, dramBytesPerSecond,
-        f32FlopsPerSecond, launchNanoseconds})
+        f32FlopsPerSecond, launchNanoseconds, blocksPerCluster,
+        multiprocessorsPerGroup})
     if (value <= 0) // C1
       return emitError() << "target " << chip << " has the number " << value
                          << ", expected positive numbers";

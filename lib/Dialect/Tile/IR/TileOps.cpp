@@ -54,6 +54,18 @@ void KernelOp::setAxis(unsigned i, AxisAttr axis) {
   setAxesAttr(ArrayAttr::get(getContext(), axes));
 }
 
+std::optional<unsigned> KernelOp::getClusterAxis() {
+  unsigned last = getAxes().size() - 1;
+  if (getAxes().empty() || getAxis(last).getKind() != AxisKind::Cluster)
+    return std::nullopt;
+  return last;
+}
+
+int64_t KernelOp::getClusterBlocks() {
+  std::optional<unsigned> axis = getClusterAxis();
+  return axis ? getAxis(*axis).getBlocks() : 1;
+}
+
 /// `%i = 32 step 1 grid`
 static ParseResult parseAxis(OpAsmParser &parser, OpAsmParser::Argument &value,
                              Attribute &axis) {
@@ -73,7 +85,7 @@ static ParseResult parseAxis(OpAsmParser &parser, OpAsmParser::Argument &value,
   std::optional<AxisKind> kind = symbolizeAxisKind(kindName);
   if (!kind)
     return parser.emitError(kindLoc)
-           << "axis kind is tile or grid, got " << kindName;
+           << "axis kind is tile, grid or cluster, got " << kindName;
   value.type = parser.getBuilder().getIndexType();
   axis = AxisAttr::getChecked([&] { return parser.emitError(loc); },
                               parser.getContext(), extent, step, *kind);
@@ -152,6 +164,11 @@ LogicalResult KernelOp::verify() {
   if (getWarps() && (*getWarps() < 1 || !llvm::isPowerOf2_64(*getWarps())))
     return emitOpError() << "has " << *getWarps()
                          << " warps, expected a power of two";
+  // C3
+  for (unsigned i = 0; i + 1 < getAxes().size(); ++i)
+    if (getAxis(i).getKind() == AxisKind::Cluster)
+      return emitOpError() << "axis " << i
+                           << " is a cluster axis, expected the last one alone";
   return success();
 }
 
@@ -352,13 +369,16 @@ static RankedTensorType dropDim(RankedTensorType type, int64_t axis) {
   return RankedTensorType::get(shape, type.getElementType(), encoding);
 }
 
+static ArrayAttr getMonoidAttrs(OpBuilder &builder, ArrayRef<Monoid> kinds) {
+  return builder.getArrayAttr(llvm::map_to_vector(kinds, [&](Monoid kind) {
+    return Attribute(MonoidAttr::get(builder.getContext(), kind));
+  }));
+}
+
 void ReduceOp::build(OpBuilder &builder, OperationState &state,
                      ArrayRef<Monoid> kinds, ValueRange inputs, int64_t axis) {
-  SmallVector<Attribute> monoids;
-  for (Monoid kind : kinds)
-    monoids.push_back(MonoidAttr::get(builder.getContext(), kind));
   state.addAttribute(getKindsAttrName(state.name),
-                     builder.getArrayAttr(monoids));
+                     getMonoidAttrs(builder, kinds));
   state.addAttribute(getAxisAttrName(state.name),
                      builder.getI64IntegerAttr(axis));
   state.addOperands(inputs);
@@ -366,14 +386,15 @@ void ReduceOp::build(OpBuilder &builder, OperationState &state,
     state.addTypes(dropDim(cast<RankedTensorType>(input.getType()), axis));
 }
 
-SmallVector<Monoid> ReduceOp::getMonoids() {
-  return llvm::map_to_vector(getKinds(), [](Attribute kind) {
-    return cast<MonoidAttr>(kind).getValue();
-  });
+static SmallVector<Monoid> getMonoidsOf(ArrayAttr kinds) {
+  return llvm::map_to_vector(
+      kinds, [](Attribute kind) { return cast<MonoidAttr>(kind).getValue(); });
 }
 
-ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
-  Builder &builder = parser.getBuilder();
+SmallVector<Monoid> ReduceOp::getMonoids() { return getMonoidsOf(getKinds()); }
+
+/// `[add, max]`
+static ParseResult parseMonoids(OpAsmParser &parser, ArrayAttr &monoids) {
   SmallVector<Attribute> kinds;
   auto parseKind = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
@@ -387,30 +408,43 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
     kinds.push_back(MonoidAttr::get(parser.getContext(), *kind));
     return success();
   };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseKind))
+    return failure();
+  monoids = parser.getBuilder().getArrayAttr(kinds);
+  return success();
+}
+
+static void printMonoids(OpAsmPrinter &printer, ArrayRef<Monoid> kinds) {
+  printer << " [";
+  llvm::interleaveComma(kinds, printer,
+                        [&](Monoid kind) { printer << stringifyMonoid(kind); });
+  printer << "] ";
+}
+
+ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  ArrayAttr kinds;
   SmallVector<OpAsmParser::UnresolvedOperand> inputs;
   int64_t axis;
   SmallVector<Type> inputTypes;
   SMLoc loc;
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseKind) ||
-      parser.getCurrentLocation(&loc) || parser.parseOperandList(inputs) ||
-      parser.parseKeyword("axis") || parser.parseInteger(axis) ||
+  if (parseMonoids(parser, kinds) || parser.getCurrentLocation(&loc) ||
+      parser.parseOperandList(inputs) || parser.parseKeyword("axis") ||
+      parser.parseInteger(axis) ||
       parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
       parser.parseTypeList(inputTypes) || parser.parseArrow() ||
       parser.parseTypeList(result.types) ||
       parser.resolveOperands(inputs, inputTypes, loc, result.operands))
     return failure();
-  result.addAttribute(getKindsAttrName(result.name),
-                      builder.getArrayAttr(kinds));
+  result.addAttribute(getKindsAttrName(result.name), kinds);
   result.addAttribute(getAxisAttrName(result.name),
                       builder.getI64IntegerAttr(axis));
   return success();
 }
 
 void ReduceOp::print(OpAsmPrinter &printer) {
-  printer << " [";
-  llvm::interleaveComma(getMonoids(), printer,
-                        [&](Monoid kind) { printer << stringifyMonoid(kind); });
-  printer << "] " << getInputs() << " axis " << getAxis();
+  printMonoids(printer, getMonoids());
+  printer << getInputs() << " axis " << getAxis();
   printer.printOptionalAttrDict((*this)->getAttrs(),
                                 {getKindsAttrName(), getAxisAttrName()});
   printer << " : " << getInputs().getTypes() << " -> " << getResultTypes();
@@ -510,6 +544,72 @@ LogicalResult DotOp::verify() {
                               "elements of "
                            << result << " take";
   }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ClusterReduceOp
+//===----------------------------------------------------------------------===//
+
+void ClusterReduceOp::build(OpBuilder &builder, OperationState &state,
+                            ArrayRef<Monoid> kinds, ValueRange inputs) {
+  state.addAttribute(getKindsAttrName(state.name),
+                     getMonoidAttrs(builder, kinds));
+  state.addOperands(inputs);
+  state.addTypes(inputs.getTypes());
+}
+
+SmallVector<Monoid> ClusterReduceOp::getMonoids() {
+  return getMonoidsOf(getKinds());
+}
+
+ParseResult ClusterReduceOp::parse(OpAsmParser &parser,
+                                   OperationState &result) {
+  ArrayAttr kinds;
+  SmallVector<OpAsmParser::UnresolvedOperand> inputs;
+  SMLoc loc;
+  if (parseMonoids(parser, kinds) || parser.getCurrentLocation(&loc) ||
+      parser.parseOperandList(inputs) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
+      parser.parseTypeList(result.types) ||
+      parser.resolveOperands(inputs, result.types, loc, result.operands))
+    return failure();
+  result.addAttribute(getKindsAttrName(result.name), kinds);
+  return success();
+}
+
+void ClusterReduceOp::print(OpAsmPrinter &printer) {
+  printMonoids(printer, getMonoids());
+  printer << getInputs();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {getKindsAttrName()});
+  printer << " : " << getInputs().getTypes();
+}
+
+LogicalResult ClusterReduceOp::verify() {
+  // C1
+  if (getInputs().empty() || getKinds().size() != getInputs().size() ||
+      getNumResults() != getInputs().size())
+    return emitOpError() << "has " << getKinds().size() << " monoids, "
+                         << getInputs().size() << " operands and "
+                         << getNumResults()
+                         << " results, expected one of each for each reduction";
+  // C2
+  auto first = cast<RankedTensorType>(getInputs().front().getType());
+  for (auto [input, result] : llvm::zip(getInputs(), getResults())) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (result.getType() != type)
+      return emitOpError() << "result is " << result.getType() << ", expected "
+                           << type;
+    if (type.getShape() != first.getShape() ||
+        type.getEncoding() != first.getEncoding())
+      return emitOpError() << "operands have different shapes or layouts: "
+                           << first << " and " << type;
+  }
+  // C3
+  auto kernel = dyn_cast<KernelOp>((*this)->getParentOp());
+  if (!kernel || !kernel.getClusterAxis())
+    return emitOpError(
+        "is not directly in a tile.kernel that has a cluster axis");
   return success();
 }
 

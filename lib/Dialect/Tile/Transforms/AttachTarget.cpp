@@ -35,7 +35,8 @@ TargetAttr getTargetAttr(MLIRContext *context,
       target.registersPerMultiprocessor, target.registersPerThread,
       target.threadsPerBlock, target.sharedPerMultiprocessor,
       target.sharedPerBlock, target.l2Bytes, target.dramBytesPerSecond,
-      target.f32FlopsPerSecond, target.launchNanoseconds);
+      target.f32FlopsPerSecond, target.launchNanoseconds,
+      target.blocksPerCluster, target.multiprocessorsPerGroup);
 }
 
 TargetDescription describe(TargetAttr target) {
@@ -52,7 +53,9 @@ TargetDescription describe(TargetAttr target) {
           target.getL2Bytes(),
           target.getDramBytesPerSecond(),
           target.getF32FlopsPerSecond(),
-          target.getLaunchNanoseconds()};
+          target.getLaunchNanoseconds(),
+          target.getBlocksPerCluster(),
+          target.getMultiprocessorsPerGroup()};
 }
 
 namespace {

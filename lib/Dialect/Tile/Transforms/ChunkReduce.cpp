@@ -295,6 +295,9 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
   auto loop = createLoop(loc, inits);
   Operation *afterLoop = loop->getNextNode();
   builder.setInsertionPointToStart(loop.getBody());
+  Value start = loop.getInductionVar();
+  if (Value slice = dims.getSliceStart(number))
+    start = arith::AddIOp::create(builder, loc, slice, start);
   IRMapping mapping;
   SmallVector<Value> yielded;
   for (Operation *op : slice) {
@@ -310,7 +313,7 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
       continue;
     }
     if (!reduce || !isEnd(op)) {
-      cloneIntoLoop(op, loop.getInductionVar(), mapping);
+      cloneIntoLoop(op, start, mapping);
       continue;
     }
     for (auto [kind, input] :

@@ -59,6 +59,9 @@ int64_t getSharedBytes(KernelOp kernel) {
     else if (auto reduce = dyn_cast<ReduceOp>(op))
       for (Value result : reduce.getResults())
         bytes += kernel.getWarps().value_or(1) * getBytes(result);
+    else if (auto reduce = dyn_cast<ClusterReduceOp>(op))
+      for (Value result : reduce.getResults())
+        bytes += getBytes(result);
   });
   return bytes;
 }

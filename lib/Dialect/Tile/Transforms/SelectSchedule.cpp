@@ -454,6 +454,10 @@ ScheduleFacts FactFinder::run() {
   facts.instructions = countInstructions();
   kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();
+  facts.mayShareRows =
+      facts.scans == 0 && facts.inner.size() == 1 &&
+      facts.inner.front().isReduced &&
+      !SymbolicSizes::get(kernel).isSymbolic(facts.inner.front().extent);
   return facts;
 }
 
@@ -477,8 +481,8 @@ struct Pins {
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
-    "block, warps, vector, chunk, unroll, thread, stages, stage_inputs, "
-    "async_copy, pad_smem, programmatic_launch";
+    "block, warps, vector, cluster, chunk, unroll, thread, stages, "
+    "stage_inputs, async_copy, pad_smem, programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -532,6 +536,15 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setNumber(pins.numbers.warps, /*allowsZero=*/false);
   if (name == "vector")
     return setNumber(pins.numbers.vector, /*allowsZero=*/false);
+  if (name == "cluster") {
+    int64_t blocks = 1;
+    if (value == "auto")
+      return success();
+    if (value != "never" && (value.getAsInteger(10, blocks) || blocks < 1))
+      return bad("auto, never or the most blocks that share a row");
+    pins.numbers.cluster = blocks;
+    return success();
+  }
   if (name == "chunk")
     return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
   if (name == "unroll")
@@ -594,11 +607,11 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       chooseSchedule(facts, target, pins.numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
-  kernel.setScheduleAttr(
-      ScheduleAttr::get(&getContext(), choice->block, choice->warps,
-                        choice->vector, choice->chunk, choice->unroll,
-                        /*thread=*/{}, /*stages=*/1, pins.stageInputs,
-                        pins.asyncCopy, pins.padSmem, pins.programmaticLaunch));
+  kernel.setScheduleAttr(ScheduleAttr::get(
+      &getContext(), choice->block, choice->warps, choice->vector,
+      choice->cluster, choice->chunk, choice->unroll, /*thread=*/{},
+      /*stages=*/1, pins.stageInputs, pins.asyncCopy, pins.padSmem,
+      pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -650,10 +663,10 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   block[contraction.rowAxis] = choice->blockRows;
   block[contraction.columnAxis] = choice->blockColumns;
   kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), block, choice->warps, choice->vector, choice->chunk,
-      choice->unroll, {choice->threadRows, choice->threadColumns},
-      choice->stages, pins.stageInputs, pins.asyncCopy, pins.padSmem,
-      pins.programmaticLaunch));
+      &getContext(), block, choice->warps, choice->vector, /*cluster=*/1,
+      choice->chunk, choice->unroll,
+      {choice->threadRows, choice->threadColumns}, choice->stages,
+      pins.stageInputs, pins.asyncCopy, pins.padSmem, pins.programmaticLaunch));
   loop::KernelCost cost = loop::computeCost(kernel);
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)

@@ -80,6 +80,21 @@ static scf::ForOp getLoop(Value index) {
   return loop && argument == loop.getInductionVar() ? loop : scf::ForOp();
 }
 
+/// `base` as the variable of a loop and an axis of the kernel that it is added
+/// to; either may be null.
+static std::pair<scf::ForOp, Value> splitBase(Value base) {
+  if (scf::ForOp loop = getLoop(base))
+    return {loop, Value()};
+  auto sum = base ? base.getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+  if (!sum)
+    return {scf::ForOp(), base};
+  for (auto [part, other] : {std::pair(sum.getLhs(), sum.getRhs()),
+                             std::pair(sum.getRhs(), sum.getLhs())})
+    if (scf::ForOp loop = getLoop(part); loop && isa<BlockArgument>(other))
+      return {loop, other};
+  return {scf::ForOp(), base};
+}
+
 /// The part of a memref that the loops around `load` sweep, if it has a fixed
 /// corner.
 static std::optional<StagedRow> getRow(LoadOp load) {
@@ -97,7 +112,8 @@ static std::optional<StagedRow> getRow(LoadOp load) {
     const int64_t *tileDim = llvm::find(box.dims, int64_t(dim));
     bool isSpanned = tileDim != box.dims.end();
     size_t t = tileDim - box.dims.begin();
-    if (scf::ForOp loop = getLoop(coordinate.base)) {
+    auto [loop, axis] = splitBase(coordinate.base);
+    if (loop) {
       std::optional<Sweep> sweep = getSweep(loop);
       if (!sweep || !isSpanned || coordinate.scale < 1 ||
           coordinate.scale % box.steps[t] != 0)
@@ -105,9 +121,9 @@ static std::optional<StagedRow> getRow(LoadOp load) {
       int64_t factor = coordinate.scale / box.steps[t];
       row.shape[t] =
           (sweep->iterations - 1) * sweep->step * factor + box.shape[t];
-      read.sweeps[t] = coordinate.base;
+      read.sweeps[t] = loop.getInductionVar();
       read.factors[t] = factor;
-      coordinate = {Value(), 0, coordinate.offset};
+      coordinate = {axis, axis ? coordinate.scale : 0, coordinate.offset};
     }
     if (coordinate.base &&
         !isa<KernelOp>(coordinate.base.getParentBlock()->getParentOp()))

@@ -73,12 +73,12 @@ loop.kernel @odd_rows(%x: memref<64x4097xf32>, %y: memref<64xf32>) {
 
 // -----
 
-// A row that registers can't hold is taken in chunks.
+// A row that one block can't hold is shared by the blocks of a cluster.
 
 // CHECK: loop.kernel @long_rows
-// CHECK-SAME: chunk =
+// CHECK-SAME: cluster = 8
 // REMARK: Function=long_rows
-// REMARK-SAME: 1 row of 131072 a block in chunks of
+// REMARK-SAME: a row of 131072 in 8 blocks of a cluster, 16384 each
 loop.kernel @long_rows(%x: memref<512x131072xf32>, %y: memref<512x131072xf32>) {
   loop.for %i = 0 to 512 {
     %m = loop.reduce max %k = 0 to 131072 : f32 {

@@ -24,8 +24,8 @@ struct AffineIndex {
   mlir::Value rebuild(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Value newBase) const;
 
-  /// The largest value, if the base is an axis of a kernel or the variable of a
-  /// loop with constant bounds.
+  /// The largest value, if the base is an axis of a kernel, the variable of a
+  /// loop with constant bounds, or a sum of such.
   std::optional<int64_t> getMax() const;
   /// The smallest, likewise.
   std::optional<int64_t> getMin() const;

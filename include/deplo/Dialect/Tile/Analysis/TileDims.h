@@ -19,7 +19,8 @@ namespace deplo::tile {
 /// elementwise ones position by position, broadcasts and reductions the
 /// dimensions that they keep, loops what they carry. The classes of that
 /// relation are what a pass resizes. A class is an axis of the kernel, if
-/// accesses along it start at the axis's index, or an inner dimension.
+/// accesses along it start at the axis's index, or an inner dimension. The
+/// slice of a row that a block of a cluster has is an inner dimension.
 ///
 /// A constant has whatever size its use wants. Operations that share one are
 /// not tied together by it, so classes of constants are those of their uses.
@@ -44,6 +45,10 @@ public:
   std::optional<unsigned> getAxis(unsigned number) const {
     return classes[number].axis;
   }
+  /// The cluster axis's value, if tiles of the class start at it; else null.
+  mlir::Value getSliceStart(unsigned number) const {
+    return classes[number].sliceStart;
+  }
   /// How many accesses have neighbours along the class side by side in memory.
   int64_t getContiguousAccesses(unsigned number) const {
     return classes[number].contiguousAccesses;
@@ -61,6 +66,7 @@ private:
     int64_t extent;
     int64_t contiguousAccesses = 0;
     std::optional<unsigned> axis;
+    mlir::Value sliceStart;
     llvm::SmallVector<std::pair<Tile, unsigned>> members;
   };
 

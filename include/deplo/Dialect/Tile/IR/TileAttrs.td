@@ -69,7 +69,8 @@ def Tile_SharedAttr : Tile_Attr<"Shared", "shared"> {
 }
 
 def Tile_AxisKind : I32EnumAttr<"AxisKind", "what an axis of a kernel is", [
-    I32EnumAttrCase<"Tile", 0, "tile">, I32EnumAttrCase<"Grid", 1, "grid">]> {
+    I32EnumAttrCase<"Tile", 0, "tile">, I32EnumAttrCase<"Grid", 1, "grid">,
+    I32EnumAttrCase<"Cluster", 2, "cluster">]> {
   let cppNamespace = "::deplo::tile";
   let genSpecializedAttr = 0;
 }
@@ -79,6 +80,8 @@ def Tile_AxisAttr : Tile_Attr<"Axis", "axis"> {
   let description = [{
     `extent` iterations, `step` of them in one block. A `tile` axis is whole in
     every block (its step is its extent); a `grid` axis is divided over blocks.
+    A `cluster` axis is divided over the blocks of a thread-block cluster: they
+    run at the same time, and `tile.cluster_reduce` combines what they have.
 
     Constraints:
     - C1: extent and step are positive.
@@ -106,8 +109,9 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     - `block`: elements of each parallel axis that one block computes.
     - `warps`: warps of a block.
     - `vector`: the most elements of one access of a thread.
-    - `chunk`: elements of a long reduced or swept dimension that are on chip at
-      once; 0 for all of it.
+    - `cluster`: blocks of a cluster that share each row at most.
+    - `chunk`: elements of a long reduced or swept dimension (of a block's part of
+      it, in a cluster) that are on chip at once; 0 for all of it.
     - `unroll`: the most copies of a loop body.
     - `thread`: of a contraction, the rows and columns of the result that one
       thread computes; empty for kernels that are none.
@@ -121,8 +125,10 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     - C2: the chunk is 0 or a power of two.
     - C3: a thread has two sizes, powers of two, or none.
     - C4: there is at least one stage.
+    - C5: the cluster is positive.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$block, "int64_t":$warps, "int64_t":$vector,
+                        DefaultValuedParameter<"int64_t", "1">:$cluster,
                         DefaultValuedParameter<"int64_t", "0">:$chunk,
                         DefaultValuedParameter<"int64_t", "1">:$unroll,
                         OptionalArrayRefParameter<"int64_t">:$thread,
@@ -139,14 +145,17 @@ def Tile_LaunchAttr : Tile_Attr<"Launch", "launch"> {
   let summary = "how a device function is launched";
   let description = [{
     A row of `blocks` blocks of `threads` threads, each block with
-    `shared_bytes` of dynamic shared memory. A `programmatic` launch may start
-    before the grids that it depends on are complete: the function waits for them
-    itself (see `tile.wait_dependencies`).
+    `shared_bytes` of dynamic shared memory. Each `cluster` blocks in a row are
+    a thread-block cluster. A `programmatic` launch may start before the grids
+    that it depends on are complete: the function waits for them itself (see
+    `tile.wait_dependencies`).
 
     Constraints:
     - C1: blocks and threads are positive, shared bytes are not negative.
+    - C2: the cluster is positive and divides the blocks.
   }];
   let parameters = (ins "int64_t":$blocks, "int64_t":$threads, "int64_t":$shared_bytes,
+                        DefaultValuedParameter<"int64_t", "1">:$cluster,
                         DefaultValuedParameter<"bool", "false">:$programmatic);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -156,7 +165,9 @@ def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
   let summary = "the machine that is compiled for";
   let description = [{
     Facts about hardware, the only place where passes find them. Sizes in bytes,
-    rates in units a second. `deplo show-targets` prints those known by name.
+    rates in units a second. A cluster has `blocks_per_cluster` blocks at most (1:
+    there are no clusters), which run on the multiprocessors of one group.
+    `deplo show-targets` prints those known by name.
 
     Constraints:
     - C1: every number is positive.
@@ -173,7 +184,9 @@ def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
                         "int64_t":$l2_bytes,
                         "int64_t":$dram_bytes_per_second,
                         "int64_t":$f32_flops_per_second,
-                        "int64_t":$launch_nanoseconds);
+                        "int64_t":$launch_nanoseconds,
+                        DefaultValuedParameter<"int64_t", "1">:$blocks_per_cluster,
+                        DefaultValuedParameter<"int64_t", "1">:$multiprocessors_per_group);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -37,6 +37,11 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, N
     Constraints:
     - C1: arguments are memrefs, followed by one index for each axis.
     - C2: warps, once chosen, are a power of two.
+    - C3: the last axis alone may be a cluster axis.
+
+    The blocks of a cluster differ in the coordinate along its axis alone. What
+    doesn't depend on that is the same in all of them, and the first one stores
+    it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypedArrayAttrBase<Tile_AxisAttr, "axes">:$axes,
                        OptionalAttr<I64Attr>:$warps, OptionalAttr<Tile_ScheduleAttr>:$schedule);
@@ -52,6 +57,10 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, N
     ::mlir::Block::BlockArgListType getMemrefs() { return getBody()->getArguments().take_front(getNumMemrefs()); }
     ::mlir::Block::BlockArgListType getAxisValues() { return getBody()->getArguments().drop_front(getNumMemrefs()); }
     AxisAttr getAxis(unsigned i) { return ::llvm::cast<AxisAttr>(getAxes()[i]); }
+    /// The axis that the blocks of a cluster share, the last; or none.
+    ::std::optional<unsigned> getClusterAxis();
+    /// Blocks of a cluster; 1 without.
+    int64_t getClusterBlocks();
     void setAxis(unsigned i, AxisAttr axis);
   }];
 }
@@ -386,6 +395,34 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure]> {
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::deplo::Monoid":$kind, "::mlir::Value":$input, "::mlir::Value":$carry,
                                  "int64_t":$axis)>];
+}
+
+def Tile_ClusterReduceOp : Tile_Op<"cluster_reduce", [Pure, Elementwise]> {
+  let summary = "monoids folded over the blocks of a cluster";
+  let description = [{
+    Element `c` of each result is the fold of element `c` of the operand in all
+    blocks of the cluster, in the order of the blocks. Every block has it. Blocks
+    exchange their elements through distributed shared memory, with one barrier
+    of the cluster.
+
+    ```mlir
+    %t = tile.cluster_reduce [add] %s : tensor<1xf32>
+    ```
+
+    Constraints:
+    - C1: one monoid and one result for each operand, at least one.
+    - C2: each result is of its operand's type; operands have one shape and layout.
+    - C3: it is directly in a kernel that has a cluster axis.
+  }];
+  let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::ArrayRef<::deplo::Monoid>":$kinds, "::mlir::ValueRange":$inputs)>];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::deplo::Monoid> getMonoids();
+  }];
 }
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {

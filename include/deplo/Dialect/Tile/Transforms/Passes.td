@@ -103,10 +103,10 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
     ```
 
     The knobs of `pin` are the fields of `#tile.schedule`: `block` (such as
-    `1x64`, one size for each parallel axis), `warps`, `vector`, `chunk`,
-    `unroll`, `thread` (such as `8x8`: rows and columns of a contraction in a
-    thread), `stages`, `stage_inputs`, `async_copy`, `pad_smem` and
-    `programmatic_launch`.
+    `1x64`, one size for each parallel axis), `warps`, `vector`, `cluster` (the
+    most blocks that share a row, `auto` or `never`), `chunk`, `unroll`, `thread`
+    (such as `8x8`: rows and columns of a contraction in a thread), `stages`,
+    `stage_inputs`, `async_copy`, `pad_smem` and `programmatic_launch`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
@@ -274,6 +274,49 @@ def BlockifyLaunchPass : Pass<"deplo-blockify-launch", "::deplo::tile::KernelOp"
   let options = [
     ListOption<"block", "block", "int64_t", "elements of each axis in a block, in place of the schedule's">,
     Option<"warps", "warps", "int64_t", "0", "warps of a block, in place of the schedule's">];
+}
+
+def ClusterReducePass : Pass<"deplo-cluster-reduce", "::deplo::tile::KernelOp"> {
+  let summary = "Shares long rows among the blocks of a cluster";
+  let description = [{
+    A row that is longer than what one block holds is divided over the blocks of a
+    thread-block cluster, which run at the same time on neighbouring
+    multiprocessors. Each has a slice of the row on chip; what it reduces is
+    combined with what the others have through distributed shared memory. So the
+    row is read once, and shorter slices leave room for more blocks on a
+    multiprocessor.
+
+    ```mlir
+    tile.kernel @scale(%x: memref<4096x65536xf32>, %y: memref<4096x65536xf32>) axes(%i = 4096 step 1 grid) warps(16) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] : memref<4096x65536xf32> -> tensor<1x65536xf32>
+      %1 = tile.reduce [add] %0 axis 1 : tensor<1x65536xf32> -> tensor<1xf32>
+      %2 = tile.broadcast %1 dims [0] : tensor<1xf32> -> tensor<1x65536xf32>
+      %3 = arith.divf %0, %2 : tensor<1x65536xf32>
+      tile.store %3, %y[%i, %c0] : tensor<1x65536xf32>, memref<4096x65536xf32>
+    }
+    ```
+
+    becomes, with four blocks,
+
+    ```mlir
+    tile.kernel @scale(%x: memref<4096x65536xf32>, %y: memref<4096x65536xf32>) axes(%i = 4096 step 1 grid, %j = 65536 step 16384 cluster) warps(16) {
+      %0 = tile.load %x[%i, %j] : memref<4096x65536xf32> -> tensor<1x16384xf32>
+      %1 = tile.reduce [add] %0 axis 1 : tensor<1x16384xf32> -> tensor<1xf32>
+      %2 = tile.cluster_reduce [add] %1 : tensor<1xf32>
+      %3 = tile.broadcast %2 dims [0] : tensor<1xf32> -> tensor<1x16384xf32>
+      %4 = arith.divf %0, %3 : tensor<1x16384xf32>
+      tile.store %4, %y[%i, %j] : tensor<1x16384xf32>, memref<4096x65536xf32>
+    }
+    ```
+
+    Needs a target with clusters, one inner dimension that is reduced, and
+    accesses that start at constants along it.
+  }];
+  let options = [
+    Option<"blocks", "blocks", "int64_t", "0", "the most blocks of a cluster, in place of the schedule's">,
+    Option<"chunk", "chunk", "int64_t", "-1",
+           "elements that are on chip at once, 0 for all of them, in place of the schedule's">];
 }
 
 def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {

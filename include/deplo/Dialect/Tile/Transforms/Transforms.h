@@ -42,6 +42,20 @@ mlir::LogicalResult blockifyLaunch(KernelOp kernel,
                                    llvm::ArrayRef<int64_t> block, int64_t warps,
                                    TargetAttr target);
 
+/// How the blocks of a cluster share a row.
+struct ClusterSlices {
+  int64_t extent;
+  int64_t slice;
+  int64_t blocks;
+  /// Exchanges between the blocks.
+  int64_t exchanges;
+};
+
+/// Shares each row among up to `blocks` blocks of a cluster, which have whole
+/// chunks of it. Leaves the kernel as it is and gives the reason if it can't.
+std::optional<ClusterSlices> clusterReduce(KernelOp kernel, int64_t blocks,
+                                           int64_t chunk, std::string &reason);
+
 struct ChunkedDim {
   int64_t extent;
   int64_t chunk;
