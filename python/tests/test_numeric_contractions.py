@@ -5,7 +5,18 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from numeric import DTYPE_IDS, DTYPES, check, compile_for_gpu, randn, run, sum_units, wanted
+from numeric import (
+    DTYPE_IDS,
+    DTYPES,
+    F32,
+    UNIT,
+    check,
+    compile_for_gpu,
+    randn,
+    run,
+    sum_units,
+    wanted,
+)
 
 import deplo
 from deplo.emulator import counters_of_package
@@ -235,3 +246,34 @@ def test_pads_are_what_keeps_reads_from_conflicts():
 @pytest.mark.parametrize("m, n, k", [(512, 512, 512), (1000, 77, 129), (4, 4096, 64)])
 def test_kernels_assemble(m, n, k, dtype, device):
     compile_for_gpu(torch.matmul, (randn(m, k, dtype=dtype), randn(k, n, dtype=dtype)), device)
+
+
+MASKS = {
+    "none": None,
+    "bools": torch.tril(torch.ones(5, 7)).bool() & (torch.arange(5)[:, None] != 2),
+    "numbers": torch.linspace(-3, 3, 35).reshape(5, 7),
+    "heads": torch.linspace(-3, 3, 140).reshape(4, 5, 7),
+}
+
+
+@by_dtype
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("heads", [4, 2, 1])
+def test_attention(heads, mask, dtype, device):
+    q, k = randn(2, 4, 5, 8, dtype=dtype), randn(2, heads, 7, 8, dtype=dtype, seed=1)
+    v, m = randn(2, heads, 7, 6, dtype=dtype, seed=2), MASKS[mask]
+    m = m.to(dtype) if m is not None and m.dtype != torch.bool else m
+
+    def function(q, k, v, *mask):
+        (m,) = mask or (None,)
+        if m is not None and m.dtype != torch.bool:
+            m = m.to(q.dtype)
+        causal = m is None
+        return F.scaled_dot_product_attention(q, k, v, m, is_causal=causal, enable_gqa=True)
+
+    inputs = (q, k, v) if m is None else (q, k, v, m)
+    (got,) = run(function, inputs, device)
+    want = function(*(x if x.dtype == torch.bool else x.double() for x in inputs))
+    # Weights of a half float are rounded once before they are multiplied with the values.
+    units = 64 + (0 if dtype == torch.float32 else 2 * UNIT[dtype] / F32)
+    check(got, want, units, v.double().abs().max().item() * 4, mask)
