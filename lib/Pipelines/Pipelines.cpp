@@ -73,6 +73,7 @@ void buildTilePipeline(OpPassManager &manager,
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
   schedule.alignment = options.alignment;
+  schedule.precision = options.precision;
   manager.addPass(tile::createSelectSchedulePass(schedule));
   manager.addPass(tile::createTileifyPass());
   OpPassManager &kernel = manager.nest<tile::KernelOp>();
@@ -89,6 +90,7 @@ void buildTilePipeline(OpPassManager &manager,
   tile::AlignRowsPassOptions alignRows;
   alignRows.alignment = options.alignment;
   kernel.addPass(tile::createAlignRowsPass(alignRows));
+  kernel.addPass(tile::createTensorizePass());
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
   kernel.addPass(tile::createRegisterTilePass(registerTile));
@@ -99,10 +101,14 @@ void buildTilePipeline(OpPassManager &manager,
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
+  tile::SwizzleSmemPassOptions swizzle;
+  swizzle.alignment = options.alignment;
+  kernel.addPass(tile::createSwizzleSmemPass(swizzle));
   tile::PadSmemPassOptions padSmem;
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
   kernel.addPass(tile::createPipelineKOuterPass());
+  kernel.addPass(tile::createPrefetchFragmentsPass());
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
@@ -193,13 +199,16 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-split-sweeps", "t:split_sweeps"},
       {"deplo-stage-inputs", "t:007_stage_inputs"},
       {"deplo-align-rows", "t:align_rows"},
+      {"deplo-tensorize", "t:tensorize"},
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-permute-register-tile", "t:009_permute_register_tile"},
       {"deplo-double-buffer", "t:010_double_buffer"},
       {"deplo-async-copy", "t:013_async_copy"},
+      {"deplo-swizzle-smem", "t:swizzle_smem"},
       {"deplo-pad-smem", "t:014_pad_smem"},
       {"deplo-pipeline-k-outer", "t:015_pipeline_k_outer"},
       {"deplo-hoist-loads", "t:hoist_loads"},
+      {"deplo-prefetch-fragments", "t:prefetch_fragments"},
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
       {"deplo-vectorize-access", "t:vectorize_access"},

@@ -87,7 +87,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
-      .Case([&](tile::DotOp dot) { return done([&] { emitDot(dot); }); })
+      .Case([&](tile::DotOp dot) {
+        return done([&] { dot.getAtomAttr() ? emitMma(dot) : emitDot(dot); });
+      })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ClusterReduceOp reduce) {
         return done([&] { emitClusterReduce(reduce); });

@@ -22,6 +22,8 @@
 
 namespace deplo {
 
+struct MatrixAccess;
+
 namespace loop {
 class ReduceOp;
 class SizeOp;
@@ -82,8 +84,13 @@ private:
   mlir::LogicalResult renameTokens(mlir::scf::ForOp op, mlir::ValueRange from,
                                    mlir::ValueRange to);
 
-  // Contractions (EmitDot.cpp).
+  // Contractions (EmitDot.cpp, EmitMma.cpp).
   void emitDot(tile::DotOp op);
+  void emitMma(tile::DotOp op);
+  void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
+  mlir::Value getWord(mlir::Value tile, int64_t first);
+  mlir::Value withWord(mlir::Value tile, int64_t first, mlir::Value word);
+  mlir::Value getMmaOperandWord(mlir::Value word);
 
   // Clusters (EmitClusterReduce.cpp).
   void emitClusterBarriers();
@@ -173,6 +180,8 @@ private:
                          int64_t width);
   mlir::Value getSharedPointer(mlir::Value buffer, tile::BufferType type,
                                mlir::ValueRange coordinates);
+  mlir::Value getSwizzledPointer(mlir::Value buffer, tile::BufferType type,
+                                 mlir::ValueRange coordinates);
 
   // Values.
   mlir::Value lookup(mlir::Value value) { return mapping.lookup(value); }

@@ -181,7 +181,8 @@ static Value loadChunk(OpBuilder &builder, const Factor &factor, Value variable,
       /*vector=*/nullptr);
 }
 
-static void chunk(const SumOfProducts &sum, int64_t chunk) {
+static void chunk(const SumOfProducts &sum, int64_t chunk,
+                  Precision precision) {
   loop::ReduceOp reduce = sum.reduce;
   Location loc = reduce.getLoc();
   auto type = cast<RankedTensorType>(reduce.getResult(0).getType());
@@ -208,14 +209,18 @@ static void chunk(const SumOfProducts &sum, int64_t chunk) {
                         type.getRank(), lhsDims);
   Value rhs = loadChunk(builder, sum.rhs, loop.getInductionVar(), chunk, extent,
                         type.getRank(), rhsDims);
+  bool isF32 = cast<RankedTensorType>(lhs.getType()).getElementType().isF32();
   Value dot = DotOp::create(builder, loc, type, lhs, lhsDims, rhs, rhsDims,
-                            loop.getRegionIterArgs().front());
+                            loop.getRegionIterArgs().front(),
+                            isF32 ? precision : Precision::IEEE,
+                            /*atom=*/AtomAttr());
   scf::YieldOp::create(builder, loc, dot);
   reduce.replaceAllUsesWith(loop.getResults());
   reduce.erase();
 }
 
-unsigned tile::chunkContractions(KernelOp kernel, int64_t size) {
+unsigned tile::chunkContractions(KernelOp kernel, int64_t size, int64_t least,
+                                 Precision precision) {
   SmallVector<SumOfProducts> sums;
   kernel.walk([&](loop::ReduceOp reduce) {
     if (auto sum = SumOfProducts::get(reduce))
@@ -223,7 +228,9 @@ unsigned tile::chunkContractions(KernelOp kernel, int64_t size) {
   });
   for (const SumOfProducts &sum : sums) {
     loop::ReduceOp reduce = sum.reduce;
-    chunk(sum, std::min<int64_t>(size, llvm::PowerOf2Ceil(reduce.getExtent())));
+    int64_t whole =
+        std::max<int64_t>(llvm::PowerOf2Ceil(reduce.getExtent()), least);
+    chunk(sum, std::min(size, whole), precision);
   }
   return sums.size();
 }
@@ -244,7 +251,8 @@ struct ChunkMatmulKPass : tile::impl::ChunkMatmulKPassBase<ChunkMatmulKPass> {
                        .function(kernel.getSymName());
     ScheduleAttr schedule = kernel.getScheduleAttr();
     bool isContraction =
-        chunkSize != 0 || (schedule && !schedule.getThread().empty());
+        chunkSize != 0 || (schedule && (!schedule.getThread().empty() ||
+                                        !schedule.getWarpTile().empty()));
     int64_t size = chunkSize != 0 ? int64_t(chunkSize)
                    : schedule     ? schedule.getChunk()
                                   : 0;
@@ -253,7 +261,13 @@ struct ChunkMatmulKPass : tile::impl::ChunkMatmulKPassBase<ChunkMatmulKPass> {
                            << ", expected a power of two";
       return signalPassFailure();
     }
-    unsigned count = isContraction ? chunkContractions(kernel, size) : 0;
+    // Tensor cores take whole instructions.
+    bool isFMA = !schedule || schedule.getAtom() == AtomKind::FMA;
+    unsigned count = isContraction
+                         ? chunkContractions(kernel, size, isFMA ? 1 : size,
+                                             schedule ? schedule.getPrecision()
+                                                      : Precision::IEEE)
+                         : 0;
     if (count == 0) {
       remark::missed(kernel.getLoc(), options)
           << (isContraction ? "no reduction adds products of two loads"
