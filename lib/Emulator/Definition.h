@@ -95,6 +95,7 @@ DefinitionList fenceDefinitions();
 DefinitionList asyncCopyDefinitions();
 DefinitionList mbarrierDefinitions();
 DefinitionList bulkCopyDefinitions();
+DefinitionList tensorCopyDefinitions();
 DefinitionList clusterDefinitions();
 DefinitionList matrixDefinitions();
 DefinitionList wgmmaDefinitions();
