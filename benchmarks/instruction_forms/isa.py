@@ -229,7 +229,7 @@ SECTIONS: dict[str, list[Pattern]] = {
         Pattern("cvt.<rn|rz|rm|rp>.bf16.<u16|u32|u64|s16|s32|s64>", "T, U"),
         Pattern(
             "cvt.<rni|rzi|rmi|rpi><.sat|>.<u8|u16|u32|u64|s8|s16|s32|s64>.<f16|f32|f64>", "T, U"
-        ),  # fmt: skip
+        ),
         Pattern("cvt.<rni|rzi|rmi|rpi>.<u16|u32|u64|s16|s32|s64>.bf16", "T, U"),
         Pattern("cvt.<rni|rzi|rmi|rpi><.ftz|><.sat|>.f32.f32", "T, U"),
         Pattern("cvt.<rn|rz|rm|rp><.ftz|><.sat|>.f32.f64", "T, U"),
@@ -284,9 +284,7 @@ SECTIONS: dict[str, list[Pattern]] = {
         Pattern(f"st.<relaxed|release>.{_SCOPE}.<global|shared>.<b32|u64>", "[q], T"),
         Pattern("st.mmio.relaxed.sys.global.u32", "[q], r"),
         Pattern("st.global<.wb|.cg|.cs|.wt|>.u32", "[q], r"),
-        Pattern(
-            f"st.async<.weak|>.shared::cluster.{_BYTES}<.v2|>.<b32|b64>", "[r], VECTOR, [r]"
-        ),  # fmt: skip
+        Pattern(f"st.async<.weak|>.shared::cluster.{_BYTES}<.v2|>.<b32|b64>", "[r], VECTOR, [r]"),
         Pattern("st.async.mmio.release.sys.global.b32", "[q], r", "sm_100a"),
         Pattern("st.bulk.weak.shared::cta", "[q], q, 0", "sm_100a"),
         Pattern("multimem.ld_reduce.relaxed.sys.global.add.<f32|u32|u64>", "T, [q]"),
@@ -313,10 +311,10 @@ SECTIONS: dict[str, list[Pattern]] = {
         Pattern(
             f"cp.async.bulk.shared::cluster.global.{_BYTES}.multicast::cluster",
             "[r], [q], r, [r], h",
-        ),  # fmt: skip
+        ),
         Pattern(
             f"cp.async.bulk.shared::cluster.global.{_BYTES}.L2::cache_hint", "[r], [q], r, [r], q"
-        ),  # fmt: skip
+        ),
         Pattern(f"cp.async.bulk.shared::cluster.shared::cta.{_BYTES}", "[r], [r], r, [r]"),
         Pattern("cp.async.bulk.global.shared::cta.bulk_group", "[q], [r], r"),
         Pattern("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint", "[q], [r], r, q"),
@@ -329,85 +327,81 @@ SECTIONS: dict[str, list[Pattern]] = {
         Pattern(
             f"cp.reduce.async.bulk.shared::cluster.shared::cta.{_BYTES}.<add|inc|dec>.u32",
             "[r], [r], r, [r]",
-        ),  # fmt: skip
+        ),
         Pattern(
             f"cp.reduce.async.bulk.shared::cluster.shared::cta.{_BYTES}.<min|max>.<u32|s32>",
             "[r], [r], r, [r]",
-        ),  # fmt: skip
+        ),
         Pattern(
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.<and|or|xor>.<b32|b64>",
             "[q], [r], r",
-        ),  # fmt: skip
+        ),
         Pattern(
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.<u32|s32|u64|f32|f64>",
             "[q], [r], r",
-        ),  # fmt: skip
+        ),
         Pattern(
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.<f16|bf16>", "[q], [r], r"
-        ),  # fmt: skip
+        ),
         Pattern(
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.<min|max>.<u32|s32|u64|s64|f16|bf16>",
             "[q], [r], r",
         ),
-        Pattern(
-            "cp.reduce.async.bulk.global.shared::cta.bulk_group.<inc|dec>.u32", "[q], [r], r"
-        ),  # fmt: skip
+        Pattern("cp.reduce.async.bulk.global.shared::cta.bulk_group.<inc|dec>.u32", "[q], [r], r"),
         Pattern(
             f"cp.async.bulk.tensor.<1d|2d|3d|4d|5d>.shared::cluster.global<.tile|>.{_BYTES}",
             "[r], [q, RANK], [r]",
-        ),  # fmt: skip
+        ),
         Pattern(
             f"cp.async.bulk.tensor.2d.shared::cta.global<.tile|>.{_BYTES}", "[r], [q, {r, r}], [r]"
-        ),  # fmt: skip
+        ),
         Pattern(
             f"cp.async.bulk.tensor.2d.shared::cluster.global.tile.{_BYTES}.multicast::cluster",
             "[r], [q, {r, r}], [r], h",
-        ),  # fmt: skip
+        ),
         Pattern(
             f"cp.async.bulk.tensor.2d.shared::cluster.global.tile.{_BYTES}.L2::cache_hint",
             "[r], [q, {r, r}], [r], q",
-        ),  # fmt: skip
+        ),
         Pattern(
             f"cp.async.bulk.tensor.4d.shared::cluster.global.im2col.{_BYTES}",
             "[r], [q, {r*4}], [r], {h, h}",
-        ),  # fmt: skip
+        ),
         Pattern(
             f"cp.async.bulk.tensor.4d.shared::cluster.global.im2col::w.{_BYTES}",
             "[r], [q, {r*4}], [r], {h, h}",
             "sm_100a",
-        ),  # fmt: skip
+        ),
         Pattern(
             f"cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.{_BYTES}",
             "[r], [q, {r*5}], [r]",
             "sm_100a",
-        ),  # fmt: skip
+        ),
         Pattern(
             "cp.async.bulk.tensor.<1d|2d|3d|4d|5d>.global.shared::cta<.tile|>.bulk_group",
             "[q, RANK], [r]",
-        ),  # fmt: skip
+        ),
         Pattern(
             "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group",
             "[q, {r*4}], [r]",
-        ),  # fmt: skip
+        ),
         Pattern(
             "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group",
             "[q, {r*5}], [r]",
             "sm_100a",
-        ),  # fmt: skip
+        ),
         Pattern(
             "cp.reduce.async.bulk.tensor.2d.global.shared::cta.<add|min|max|inc|dec|and|or|xor>"
             "<.tile|>.bulk_group",
             "[q, {r, r}], [r]",
         ),
-        Pattern(
-            "cp.async.bulk.prefetch.tensor.<1d|2d|3d|4d|5d>.L2.global<.tile|>", "[q, RANK]"
-        ),  # fmt: skip
+        Pattern("cp.async.bulk.prefetch.tensor.<1d|2d|3d|4d|5d>.L2.global<.tile|>", "[q, RANK]"),
         Pattern("cp.async.bulk.commit_group"),
         Pattern("cp.async.bulk.wait_group<.read|>", "1"),
         Pattern("tensormap.replace.tile.global_address.<global|shared::cta>.b1024.b64", "[q], q"),
         Pattern(
             "tensormap.replace.tile.<rank|elemtype|swizzle_mode>.shared::cta.b1024.b32", "[q], 1"
-        ),  # fmt: skip
+        ),
     ],
     "Textures and surfaces": [
         Pattern("tex.<1d|2d>.v4.f32.<s32|f32>", "{r*4}, [q, RANK]"),
@@ -466,15 +460,11 @@ SECTIONS: dict[str, list[Pattern]] = {
             f"red.async.relaxed.cluster.shared::cluster.{_BYTES}.<inc|dec|add|min|max>.u32",
             "[r], r, [r]",
         ),
-        Pattern(
-            f"red.async.relaxed.cluster.shared::cluster.{_BYTES}.<min|max>.s32", "[r], r, [r]"
-        ),  # fmt: skip
+        Pattern(f"red.async.relaxed.cluster.shared::cluster.{_BYTES}.<min|max>.s32", "[r], r, [r]"),
         Pattern(
             f"red.async.relaxed.cluster.shared::cluster.{_BYTES}.<and|or|xor>.b32", "[r], r, [r]"
-        ),  # fmt: skip
-        Pattern(
-            f"red.async.relaxed.cluster.shared::cluster.{_BYTES}.add.<s32|u64>", "[r], T, [r]"
-        ),  # fmt: skip
+        ),
+        Pattern(f"red.async.relaxed.cluster.shared::cluster.{_BYTES}.add.<s32|u64>", "[r], T, [r]"),
         Pattern("vote.sync.<all|any|uni>.pred", "p, p, -1"),
         Pattern("vote.sync.ballot.b32", "r, p, -1"),
         Pattern("match.any.sync.<b32|b64>", "r, T, -1"),
@@ -492,26 +482,26 @@ SECTIONS: dict[str, list[Pattern]] = {
         Pattern("mbarrier.arrive.release.cluster.shared::cluster.b64", "_, [q]"),
         Pattern(
             "mbarrier.arrive.expect_tx<.release.cta|.relaxed.cta|>.shared::cta.b64", "q, [q], r"
-        ),  # fmt: skip
+        ),
         Pattern("mbarrier.arrive.noComplete.shared.b64", "q, [q], r"),
         Pattern("mbarrier.arrive_drop<.expect_tx|>.shared::cta.b64", "q, [q], r"),
         Pattern("mbarrier.arrive_drop.noComplete.shared.b64", "q, [q], r"),
         Pattern(
             "mbarrier.<test_wait|try_wait><.acquire.cta|.relaxed.cluster|>.shared::cta.b64",
             "p, [q], q",
-        ),  # fmt: skip
+        ),
         Pattern("mbarrier.<test_wait|try_wait>.parity.shared::cta.b64", "p, [q], r"),
         Pattern("mbarrier.pending_count.b64", "r, q"),
         Pattern(
             "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"
             ".sync.aligned",
             "[q], [q], 128",
-        ),  # fmt: skip
+        ),
         Pattern(
             f"clusterlaunchcontrol.try_cancel.async.shared::cta.{_BYTES}.b128",
             "[q], [q]",
             "sm_100a",
-        ),  # fmt: skip
+        ),
         Pattern("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p, x", "sm_100a"),
     ],
     "Matrices of a warp": [
@@ -522,60 +512,56 @@ SECTIONS: dict[str, list[Pattern]] = {
         Pattern(
             "mma.sync.aligned.m16n8k8.row.col.f32.<f16.f16|bf16.bf16>.f32",
             "{r*4}, {r*2}, {r}, {r*4}",
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m16n8k16.row.col.f32.<f16.f16|bf16.bf16>.f32",
             "{r*4}, {r*4}, {r*2}, {r*4}",
-        ),  # fmt: skip
-        Pattern(
-            "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "{r*2}, {r*4}, {r*2}, {r*2}"
-        ),  # fmt: skip
+        ),
+        Pattern("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "{r*2}, {r*4}, {r*2}, {r*2}"),
         Pattern("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", "{r*4}, {r*2}, {r}, {r*4}"),
-        Pattern(
-            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "{r*4}, {r*4}, {r*2}, {r*4}"
-        ),  # fmt: skip
+        Pattern("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "{r*4}, {r*4}, {r*2}, {r*4}"),
         Pattern(
             "mma.sync.aligned.m16n8k32.row.col.f32.<e4m3|e5m2>.<e4m3|e5m2>.f32",
             "{r*4}, {r*4}, {r*2}, {r*4}",
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m16n8k32.row.col.f16.<e4m3|e5m2>.<e4m3|e5m2>.f16",
             "{r*2}, {r*4}, {r*2}, {r*2}",
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m8n8k16.row.col<.satfinite|>.s32.<u8|s8>.<u8|s8>.s32",
             "{r*2}, {r}, {r}, {r*2}",
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m16n8k16.row.col<.satfinite|>.s32.<u8|s8>.<u8|s8>.s32",
             "{r*4}, {r*2}, {r}, {r*4}",
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m16n8k32.row.col<.satfinite|>.s32.<u8|s8>.<u8|s8>.s32",
             "{r*4}, {r*4}, {r*2}, {r*4}",
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m16n8k64.row.col.s32.<u4|s4>.<u4|s4>.s32",
             "{r*4}, {r*4}, {r*2}, {r*4}",
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.<and|xor>.popc",
             "{r*4}, {r*4}, {r*2}, {r*4}",
-        ),  # fmt: skip
+        ),
         Pattern("mma.sync.aligned.m8n8k4.row.col<.rn|>.f64.f64.f64.f64", "{q*2}, {q}, {q}, {q*2}"),
         Pattern(
             "mma.sync.aligned.m16n8k4.row.col<.rn|>.f64.f64.f64.f64", "{q*4}, {q*2}, {q}, {q*4}"
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m16n8k8.row.col<.rn|>.f64.f64.f64.f64", "{q*4}, {q*4}, {q*2}, {q*4}"
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sync.aligned.m16n8k16.row.col<.rn|>.f64.f64.f64.f64", "{q*4}, {q*8}, {q*4}, {q*4}"
-        ),  # fmt: skip
+        ),
         Pattern(
             "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
             "{r*4}, {r*4}, {r*4}, {r*4}, r, 0",
-        ),  # fmt: skip
+        ),
         Pattern("<ldmatrix>.sync.aligned.m8n8.x1<.trans|>.shared.b16", "{r}, [r]"),
         Pattern("<ldmatrix>.sync.aligned.m8n8.x2<.trans|>.shared.b16", "{r*2}, [r]"),
         Pattern("<ldmatrix>.sync.aligned.m8n8.x4<.trans|>.shared<::cta|>.b16", "{r*4}, [r]"),
@@ -593,32 +579,30 @@ SECTIONS: dict[str, list[Pattern]] = {
         Pattern(
             "wgmma.mma_async.sync.aligned.m64n16k16.f32.<f16.f16|bf16.bf16>",
             "{r*8}, q, q, p, 1, 1, 0, 0",
-        ),  # fmt: skip
+        ),
         Pattern(
             "wgmma.mma_async.sync.aligned.m64n16k16.f32.<f16.f16|bf16.bf16>",
             "{r*8}, {r*4}, q, p, 1, -1, 1",
-        ),  # fmt: skip
-        Pattern(
-            "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16", "{r*4}, q, q, p, 1, 1, 0, 0"
-        ),  # fmt: skip
+        ),
+        Pattern("wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16", "{r*4}, q, q, p, 1, 1, 0, 0"),
         Pattern("wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32", "{r*8}, q, q, p, 1, 1"),
         Pattern(
             "wgmma.mma_async.sync.aligned.m64n16k32.f32.<e4m3|e5m2>.<e4m3|e5m2>",
             "{r*8}, q, q, p, 1, 1",
-        ),  # fmt: skip
+        ),
         Pattern(
             "wgmma.mma_async.sync.aligned.m64n16k32.f16.<e4m3|e5m2>.<e4m3|e5m2>",
             "{r*4}, q, q, p, 1, 1",
-        ),  # fmt: skip
+        ),
         Pattern(
             "wgmma.mma_async.sync.aligned.m64n16k32<.satfinite|>.s32.<s8|u8>.<s8|u8>",
             "{r*8}, q, q, p",
-        ),  # fmt: skip
+        ),
         Pattern("wgmma.mma_async.sync.aligned.m64n16k256.s32.b1.b1.and.popc", "{r*8}, q, q, p"),
         Pattern(
             "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16",
             "{r*8}, q, q, r, 0, p, 1, 1, 0, 0",
-        ),  # fmt: skip
+        ),
     ],
     "Tensor cores of later generations": [
         Pattern("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", "[r], 32", "sm_100a"),
