@@ -5,9 +5,21 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from numeric import DTYPE_IDS, DTYPES, check, compile_for_gpu, randn, run, sum_units, wanted
+from numeric import (
+    DTYPE_IDS,
+    DTYPES,
+    F32,
+    UNIT,
+    check,
+    compile_for_gpu,
+    randn,
+    run,
+    sum_units,
+    wanted,
+)
 
 import deplo
+from deplo.emulator import counters_of_package
 
 by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
 
@@ -178,7 +190,10 @@ SCHEDULES = [
     "block=64x32,thread=8x4,warps=2,chunk=8",
     "block=32x32,thread=2x2,stage_inputs=never",
     "block=32x32,thread=4x4,chunk=8,stages=2",
-    "block=32x32,thread=4x4,chunk=8,stages=4",
+    "block=32x32,thread=4x4,chunk=8,stages=1",
+    "block=32x32,thread=4x4,chunk=8,stages=3",
+    "block=32x32,thread=4x4,chunk=8,stages=4,async_copy=never",
+"block=32x32,thread=4x4,chunk=8,stages=4",
     "block=16x32,thread=2x4,async_copy=never,pad_smem=never",
 ]
 
@@ -191,7 +206,74 @@ def test_schedules_change_no_values(schedule, device):
     check_product(lambda x, y: x @ y, x, y, device, schedule=schedule)
 
 
+def count_product(x_is_transposed, y_is_transposed, schedule):
+    """What the emulator counts of a product of 64x64 in one block."""
+    x, y = randn(64, 64), randn(64, 64, seed=1)
+
+    def function(x, y):
+        return (x.t() if x_is_transposed else x) @ (y.t() if y_is_transposed else y)
+
+    compiled = deplo.compile(function, (x, y), device="emu", schedule=schedule)
+    ((_, counters),) = counters_of_package(compiled.package)
+    return counters
+
+
+@pytest.mark.parametrize("x_is_transposed", [False, True], ids=["n", "t"])
+@pytest.mark.parametrize("y_is_transposed", [False, True], ids=["n", "t"])
+def test_inner_loops_read_16_bytes_without_conflicts(x_is_transposed, y_is_transposed):
+    counters = count_product(x_is_transposed, y_is_transposed, "block=64x64,thread=8x8,stages=2")
+    reads = [i for i in counters["instructions"] if i["text"].startswith("ld.shared")]
+    assert reads
+    for read in reads:
+        assert read["access_bytes"] == 16, read
+        assert read["wavefronts"] == read["ideal_wavefronts"], read
+    copies = [i for i in counters["instructions"] if "shared.global" in i["text"]]
+    assert copies
+    assert all(", 16" in copy["text"] for copy in copies)
+    assert counters["conflict_degree"] == 1
+    assert counters["local_bytes"] == 0
+    # Most of what a thread does is to multiply and add.
+    products = 64**3 / 32
+    assert counters["warp_instructions"] < 1.5 * products
+
+
+def test_pads_are_what_keeps_reads_from_conflicts():
+    counters = count_product(False, True, "block=64x64,thread=8x8,stages=2,pad_smem=never")
+    assert counters["conflict_degree"] > 1
+
+
 @by_dtype
 @pytest.mark.parametrize("m, n, k", [(512, 512, 512), (1000, 77, 129), (4, 4096, 64)])
 def test_kernels_assemble(m, n, k, dtype, device):
     compile_for_gpu(torch.matmul, (randn(m, k, dtype=dtype), randn(k, n, dtype=dtype)), device)
+
+
+MASKS = {
+    "none": None,
+    "bools": torch.tril(torch.ones(5, 7)).bool() & (torch.arange(5)[:, None] != 2),
+    "numbers": torch.linspace(-3, 3, 35).reshape(5, 7),
+    "heads": torch.linspace(-3, 3, 140).reshape(4, 5, 7),
+}
+
+
+@by_dtype
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("heads", [4, 2, 1])
+def test_attention(heads, mask, dtype, device):
+    q, k = randn(2, 4, 5, 8, dtype=dtype), randn(2, heads, 7, 8, dtype=dtype, seed=1)
+    v, m = randn(2, heads, 7, 6, dtype=dtype, seed=2), MASKS[mask]
+    m = m.to(dtype) if m is not None and m.dtype != torch.bool else m
+
+    def function(q, k, v, *mask):
+        (m,) = mask or (None,)
+        if m is not None and m.dtype != torch.bool:
+            m = m.to(q.dtype)
+        causal = m is None
+        return F.scaled_dot_product_attention(q, k, v, m, is_causal=causal, enable_gqa=True)
+
+    inputs = (q, k, v) if m is None else (q, k, v, m)
+    (got,) = run(function, inputs, device)
+    want = function(*(x if x.dtype == torch.bool else x.double() for x in inputs))
+    # Weights of a half float are rounded once before they are multiplied with the values.
+    units = 64 + (0 if dtype == torch.float32 else 2 * UNIT[dtype] / F32)
+    check(got, want, units, v.double().abs().max().item() * 4, mask)
