@@ -152,6 +152,26 @@ def test_calls(level):
         assert y[k] == cases[value]
 
 
+@pytest.mark.parametrize("level", ["O0", "O3"])
+def test_recursion(level):
+    """Calls within calls to different depths, with variables that are written from further in."""
+    module = Emulation((PTX / f"recursion.{level}.ptx").read_text())
+    y, z = (torch.empty(64, dtype=torch.int32) for _ in range(2))
+    run(module, "numbers", 1, 64, Uninitialized(y), Uninitialized(z))
+    values, calls = [0, 1], [1, 1]
+    for _ in range(10):
+        values.append(values[-1] + values[-2])
+        calls.append(calls[-1] + calls[-2] + 1)
+    assert y.tolist() == [values[i % 12] for i in range(64)]
+    assert z.tolist() == [calls[i % 12] for i in range(64)]
+    x = integers(-50, 50, 40, 17)
+    want = x.sort(1).values
+    run(module, "rows", 1, 40, x, c_int32(17))
+    assert torch.equal(x, want)
+    run(module, "turns", 1, 64, Uninitialized(y))
+    assert y.tolist() == [2 * i + i % 2 for i in range(64)]
+
+
 def relative_error(got, want):
     return ((got.float() - want).norm() / want.norm()).item()
 
