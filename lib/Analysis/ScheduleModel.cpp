@@ -540,7 +540,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double chunks =
       candidate.chunk ? std::ceil(rowElements / candidate.chunk) : 1;
   double instructions =
-      (double(candidate.elementsPerThread) * (facts.instructions + 1) +
+      (double(candidate.elementsPerThread) *
+           (facts.instructions + 1 + double(facts.indexInstructions) / vector) +
        (candidate.chunk ? stepInstructions : 0)) *
           chunks +
       (facts.dependentReductions + facts.scans * chunks) *
