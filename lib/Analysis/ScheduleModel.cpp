@@ -30,7 +30,6 @@ static constexpr double memoryLatency = memoryLatencyNanoseconds;
 /// What fits in this part of L2 may be there already, and comes faster.
 static constexpr double keptInL2 = 0.8;
 static constexpr double l2Latency = 400;
-static constexpr double l2Bandwidth = 1.5; // times that of memory
 static constexpr double shuffleLatency = 25 * cycle;
 static constexpr double shuffleIssue = 2 * cycle;
 static constexpr double arithmeticLatency = 7 * cycle;

@@ -14,10 +14,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import deplo
 from deplo import DeploWarning
-from deplo.backend import backend
+from deplo.backend import BackendOptions, backend
+from deplo.backend.support import Support
 from deplo.compilation import compile_ir
 
 pytestmark = pytest.mark.usefixtures("compiler")
@@ -126,10 +128,23 @@ class Sdpa(Attention):
         return x + self.out(mixed.transpose(1, 2).reshape(b, t, c))
 
 
+@pytest.mark.parametrize("contractions", [False, True])
 @pytest.mark.parametrize("module", [Block, Attention, Sdpa])
 @pytest.mark.filterwarnings("ignore::deplo.DeploWarning")
-def test_modules_with_matrix_products(module, torch_device):
-    check(module().eval().to(torch_device), torch.randn(2, 5, 32, device=torch_device))
+def test_modules_with_matrix_products(module, contractions, torch_device):
+    x = torch.randn(2, 5, 32, device=torch_device)
+    check(module().eval().to(torch_device), x, contractions=contractions)
+
+
+def test_products_are_compiled_where_asked_for():
+    graph = make_fx(lambda x: torch.relu(x @ x), tracing_mode="fake")(torch.randn(4, 4)).graph
+
+    def compiled_operators(**options):
+        return [str(node.target) for node in Support(graph, BackendOptions(**options)).nodes]
+
+    assert compiled_operators() == ["aten.relu.default"]
+    assert compiled_operators(contractions=True) == ["aten.mm.default", "aten.relu.default"]
+    assert compiled_operators(fallback=False) == ["aten.mm.default", "aten.relu.default"]
 
 
 ATTENTION = {

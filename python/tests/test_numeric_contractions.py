@@ -19,6 +19,7 @@ from numeric import (
 )
 
 import deplo
+from deplo.emulator import counters_of_package
 
 by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
 
@@ -189,7 +190,10 @@ SCHEDULES = [
     "block=64x32,thread=8x4,warps=2,chunk=8",
     "block=32x32,thread=2x2,stage_inputs=never",
     "block=32x32,thread=4x4,chunk=8,stages=2",
-    "block=32x32,thread=4x4,chunk=8,stages=4",
+    "block=32x32,thread=4x4,chunk=8,stages=1",
+    "block=32x32,thread=4x4,chunk=8,stages=3",
+    "block=32x32,thread=4x4,chunk=8,stages=4,async_copy=never",
+"block=32x32,thread=4x4,chunk=8,stages=4",
     "block=16x32,thread=2x4,async_copy=never,pad_smem=never",
 ]
 
@@ -200,6 +204,42 @@ def test_schedules_change_no_values(schedule, device):
         pytest.skip("the host has no schedule")
     x, y = randn(33, 41), randn(41, 37, seed=1)
     check_product(lambda x, y: x @ y, x, y, device, schedule=schedule)
+
+
+def count_product(x_is_transposed, y_is_transposed, schedule):
+    """What the emulator counts of a product of 64x64 in one block."""
+    x, y = randn(64, 64), randn(64, 64, seed=1)
+
+    def function(x, y):
+        return (x.t() if x_is_transposed else x) @ (y.t() if y_is_transposed else y)
+
+    compiled = deplo.compile(function, (x, y), device="emu", schedule=schedule)
+    ((_, counters),) = counters_of_package(compiled.package)
+    return counters
+
+
+@pytest.mark.parametrize("x_is_transposed", [False, True], ids=["n", "t"])
+@pytest.mark.parametrize("y_is_transposed", [False, True], ids=["n", "t"])
+def test_inner_loops_read_16_bytes_without_conflicts(x_is_transposed, y_is_transposed):
+    counters = count_product(x_is_transposed, y_is_transposed, "block=64x64,thread=8x8,stages=2")
+    reads = [i for i in counters["instructions"] if i["text"].startswith("ld.shared")]
+    assert reads
+    for read in reads:
+        assert read["access_bytes"] == 16, read
+        assert read["wavefronts"] == read["ideal_wavefronts"], read
+    copies = [i for i in counters["instructions"] if "shared.global" in i["text"]]
+    assert copies
+    assert all(", 16" in copy["text"] for copy in copies)
+    assert counters["conflict_degree"] == 1
+    assert counters["local_bytes"] == 0
+    # Most of what a thread does is to multiply and add.
+    products = 64**3 / 32
+    assert counters["warp_instructions"] < 1.5 * products
+
+
+def test_pads_are_what_keeps_reads_from_conflicts():
+    counters = count_product(False, True, "block=64x64,thread=8x8,stages=2,pad_smem=never")
+    assert counters["conflict_degree"] > 1
 
 
 @by_dtype

@@ -11,6 +11,8 @@ namespace deplo {
 
 /// From a load to its value.
 constexpr double memoryLatencyNanoseconds = 700;
+/// Bandwidth of L2, in times that of memory.
+constexpr double l2Bandwidth = 1.5;
 /// A multiprocessor can draw several times its share of the memory bandwidth
 /// when the others are idle.
 constexpr double bandwidthBurst = 3;

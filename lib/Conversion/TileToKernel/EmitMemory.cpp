@@ -21,6 +21,10 @@ namespace deplo {
 
 static constexpr unsigned sharedAddressSpace = 3;
 
+/// A thread moves as many vectors of a copy one after the other; more in a
+/// loop.
+static constexpr int64_t mostUnrolledMoves = 16;
+
 static int64_t getBytes(Type elementType) {
   return elementType.getIntOrFloatBitWidth() / 8;
 }
@@ -314,34 +318,44 @@ static Box getBox(OpT op, SmallVector<Value> indices, int64_t rank) {
 }
 
 /// Bounds may end within an access where it starts at an unknown distance from
-/// them, or they are no multiple of its width.
+/// them, or they are no multiple of its width. Those that provably hold aren't
+/// looked at.
 template <typename OpT>
 KernelEmitter::Extent KernelEmitter::getExtent(OpT op, ValueRange corner,
                                                ValueRange coordinates) {
   tile::BoxAccess box = *tile::BoxAccess::get(op);
+  Extent extent;
+  SmallVector<unsigned> checked;
+  for (auto [dim, bound] : llvm::enumerate(box.bounds))
+    if (!tile::isWithinBound(box.indices[box.dims[dim]], box.steps[dim],
+                             box.shape[dim], bound))
+      checked.push_back(dim);
+  auto getChecked = [&](auto range, std::optional<unsigned> without = {}) {
+    SmallVector<std::decay_t<decltype(range[0])>> kept;
+    for (unsigned dim : checked)
+      if (dim != without)
+        kept.push_back(range[dim]);
+    return kept;
+  };
+  auto getInChecked = [&](std::optional<unsigned> without = {}) {
+    return getInBounds(getChecked(corner, without),
+                       getChecked(coordinates, without),
+                       getChecked(box.steps, without),
+                       ArrayRef<int64_t>(getChecked(box.bounds, without)));
+  };
   int64_t width = op.getVector().value_or(1);
   std::optional<unsigned> unit = box.getUnitStrideDim();
   auto endsWithin = [&] {
     return box.bounds[*unit] % width != 0 ||
            tile::getKnownDivisor(box.indices[box.dims[*unit]]) % width != 0;
   };
-  Extent extent;
-  if (width == 1 || box.bounds.empty() || !endsWithin()) {
-    extent.whole = getInBounds(corner, coordinates, box.steps, op.getBounds());
+  if (width == 1 || !llvm::is_contained(checked, *unit) || !endsWithin()) {
+    extent.whole = getInChecked();
     return extent;
   }
 
   int64_t bound = box.bounds[*unit];
-  auto withoutUnit = [&](auto range) {
-    auto kept = llvm::to_vector(range);
-    kept.erase(kept.begin() + *unit);
-    return kept;
-  };
-  SmallVector<int64_t> otherBounds = withoutUnit(box.bounds);
-  Value inOthers =
-      getInBounds(withoutUnit(corner), withoutUnit(coordinates),
-                  withoutUnit(box.steps), ArrayRef<int64_t>(otherBounds));
-
+  Value inOthers = getInChecked(unit);
   Value start = add(corner[*unit], coordinates[*unit]);
   // Below the bound and so many elements more or less.
   auto isBelow = [&](Value position, int64_t more) -> Value {
@@ -717,42 +731,82 @@ void KernelEmitter::emitCopyVectors(
     total *= size;
   Box box = getBox(op, lookup(op.getIndices()), buffer.getRank());
 
+  auto getVectorCoordinates = [&](Value number) {
+    SmallVector<Value> coordinates(vectors.size());
+    for (int64_t dim = vectors.size() - 1; dim >= 0; --dim) {
+      Value size = getIndex(vectors[dim]);
+      coordinates[dim] =
+          dim == 0 ? number
+                   : builder.createOrFold<arith::RemUIOp>(number, size);
+      if (dim != 0)
+        number = builder.createOrFold<arith::DivUIOp>(number, size);
+    }
+    coordinates.back() = multiply(coordinates.back(), width);
+    return coordinates;
+  };
+  auto moveVector = [&](ValueRange coordinates) {
+    Extent extent = getExtent(op, box.corner, coordinates);
+    Value pointer = getPointer(getAddress(op.getMemref(), box.indices, box.dims,
+                                          box.steps, coordinates));
+    Value shared =
+        getSharedPointer(lookup(op.getBuffer()), buffer, coordinates);
+    OpBuilder::InsertionGuard guard(builder);
+    if (extent.partial) {
+      auto branch = scf::IfOp::create(builder, extent.partial,
+                                      /*withElseRegion=*/true);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      auto type = VectorType::get({width}, buffer.getElementType());
+      LLVM::StoreOp::create(
+          builder,
+          loadElements(type, pointer, extent.elements, lookup(op.getMemref())),
+          shared, width * getBytes(buffer.getElementType()));
+      builder.setInsertionPointToStart(branch.elseBlock());
+    }
+    if (extent.whole)
+      pointer = arith::SelectOp::create(builder, extent.whole, pointer,
+                                        lookup(op.getMemref()));
+    move(pointer, shared, extent.whole);
+  };
+
   Value start = thread;
   if (indexType.getWidth() > 32)
     start = arith::ExtUIOp::create(builder, indexType, thread);
-  auto loop =
-      scf::ForOp::create(builder, start, getIndex(total), getIndex(threads));
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  Value rest = loop.getInductionVar();
-  SmallVector<Value> coordinates(vectors.size());
-  for (int64_t dim = vectors.size() - 1; dim >= 0; --dim) {
-    coordinates[dim] = dim == 0 ? rest
-                                : builder.createOrFold<arith::RemUIOp>(
-                                      rest, getIndex(vectors[dim]));
-    if (dim != 0)
-      rest = builder.createOrFold<arith::DivUIOp>(rest, getIndex(vectors[dim]));
+  bool isPowerOf2 = llvm::isPowerOf2_64(threads) &&
+                    llvm::all_of(vectors, llvm::isPowerOf2_64);
+  if (!isPowerOf2 || total > threads * mostUnrolledMoves) {
+    auto loop =
+        scf::ForOp::create(builder, start, getIndex(total), getIndex(threads));
+    builder.setInsertionPointToStart(loop.getBody());
+    return moveVector(getVectorCoordinates(loop.getInductionVar()));
   }
-  coordinates.back() = multiply(coordinates.back(), width);
-  Extent extent = getExtent(op, box.corner, coordinates);
-  Value pointer = getPointer(getAddress(op.getMemref(), box.indices, box.dims,
-                                        box.steps, coordinates));
-  Value shared = getSharedPointer(lookup(op.getBuffer()), buffer, coordinates);
-  if (extent.partial) {
-    auto branch = scf::IfOp::create(builder, extent.partial,
-                                    /*withElseRegion=*/true);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    auto type = VectorType::get({width}, buffer.getElementType());
-    LLVM::StoreOp::create(
-        builder,
-        loadElements(type, pointer, extent.elements, lookup(op.getMemref())),
-        shared, width * getBytes(buffer.getElementType()));
-    builder.setInsertionPointToStart(branch.elseBlock());
+  // Powers of two: the bits of a vector's number that are the thread's and
+  // those that say which of its vectors it is are different ones, and so are
+  // the bits of the coordinates that they move. Addresses are the thread's and
+  // constants.
+  if (total < threads)
+    builder.setInsertionPointToStart(
+        scf::IfOp::create(builder,
+                          arith::CmpIOp::create(builder,
+                                                arith::CmpIPredicate::ult,
+                                                start, getIndex(total)),
+                          /*withElseRegion=*/false)
+            .thenBlock());
+  SmallVector<Value> ofThread = getVectorCoordinates(start);
+  for (int64_t first = 0; first < total; first += threads) {
+    SmallVector<Value> coordinates;
+    int64_t number = first * width, inner = vectors.back() * width;
+    SmallVector<int64_t> sizes(vectors);
+    sizes.back() = inner;
+    SmallVector<int64_t> moved(sizes.size());
+    for (int64_t dim = sizes.size() - 1; dim >= 0; --dim) {
+      moved[dim] = number % sizes[dim];
+      number /= sizes[dim];
+    }
+    for (auto [coordinate, constant] : llvm::zip_equal(ofThread, moved))
+      coordinates.push_back(add(coordinate, getIndex(constant)));
+    moveVector(coordinates);
   }
-  if (extent.whole)
-    pointer = arith::SelectOp::create(builder, extent.whole, pointer,
-                                      lookup(op.getMemref()));
-  move(pointer, shared, extent.whole);
 }
 
 void KernelEmitter::emitCopy(tile::CopyOp op) {

@@ -43,7 +43,7 @@ def compile_graph(
 def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
     """The graph, whose sizes are all known, as a function of its inputs. Changes it."""
     restore(module)
-    support = Support(module.graph)
+    support = Support(module.graph, options)
     _say_what_is_left(support, options)
     partitions = find_partitions(module, support.nodes)
     calls = _compile_all(partitions, lambda *one: _compile(*one, options))
@@ -67,7 +67,7 @@ def compile_symbolic(
     binder.run()
     if any(node.op == "call_function" for node in binder.problems):
         return None
-    support = Support(twin)
+    support = Support(twin, options)
     nodes = {node: twins[node] for node in module.graph.nodes if node.op == "call_function"}
     devices = {n: support.nodes[twin] for n, twin in nodes.items() if twin in support.nodes}
     givers = find_givers(module.graph, binder.symbols)

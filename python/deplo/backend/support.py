@@ -13,12 +13,14 @@ from torch.utils import _pytree as pytree
 
 from deplo.errors import Error
 from deplo.importer.builder import GraphBuilder, Value
+from deplo.importer.contractions import CONTRACTIONS
 from deplo.importer.dtypes import dtype_name
 from deplo.importer.locations import location_of
 from deplo.importer.lowering import Lowering
 from deplo.importer.unsupported import Problem, describe, python_name
 
 from .attention import is_deterministic
+from .options import BackendOptions
 
 
 def is_view(node: Node) -> bool:
@@ -65,15 +67,16 @@ class Support:
 
     Attributes:
         nodes: node -> the device of its kernel.
-        problems: node -> why it is left to PyTorch; views that PyTorch makes for
-            nothing are not in here.
+        problems: node -> why it can't be compiled; views that PyTorch makes for
+            nothing are not in here, nor what the options leave to PyTorch.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, options: BackendOptions) -> None:
+        left = frozenset() if options.contractions or not options.fallback else CONTRACTIONS
         self.nodes: dict[Node, torch.device] = {}
         self.problems: dict[Node, list[Problem]] = {}
         for node in graph.nodes:
-            if node.op != "call_function":
+            if node.op != "call_function" or node.target in left:
                 continue
             if node.target is operator.getitem:
                 if node.args[0] in self.nodes:

@@ -12,6 +12,18 @@ from .registry import Context, Unsupported, handles, number
 
 aten = torch.ops.aten
 
+PRODUCTS = (aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default)
+PRODUCTS_WITH_BIAS = (aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
+CONTRACTIONS = frozenset(
+    (
+        *PRODUCTS,
+        *PRODUCTS_WITH_BIAS,
+        aten.matmul.default,
+        aten.linear.default,
+        aten.scaled_dot_product_attention.default,
+    )
+)
+
 
 def matrix_product(
     c: Context, x: Value, y: Value, dtype: str, is_transposed: bool = False
@@ -59,7 +71,7 @@ def _with_bias(
     return c.rounded(product)
 
 
-@handles(aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default)
+@handles(*PRODUCTS)
 def product(c: Context, x: Value, y: Value) -> Value:
     return matrix_product(c, x, y, c.dtype)
 
@@ -79,7 +91,7 @@ def linear(c: Context, x: Value, weight: Value, bias: Value | None = None) -> Va
     return _with_bias(c, matrix_product(c, x, weight, "f32", is_transposed=True), bias)
 
 
-@handles(aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
+@handles(*PRODUCTS_WITH_BIAS)
 def product_with_bias(
     c: Context, bias: Value, x: Value, y: Value, *, beta: Any = 1, alpha: Any = 1
 ) -> Value:

@@ -121,8 +121,8 @@ module attributes {tile.target = #target} {
 
 // An asynchronous copy is one group; waiting for it leaves none in flight.
 // CHECK-LABEL: llvm.func @staged
-//       CHECK:   scf.for
-//       CHECK:     nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg
+//   CHECK-NOT:   scf.
+//       CHECK:   nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg
 //       CHECK:   nvvm.cp.async.commit.group
 //       CHECK:   nvvm.cp.async.wait.group 0
 //       CHECK:   nvvm.barrier
@@ -136,6 +136,57 @@ module attributes {tile.target = #target} {
     tile.barrier
     %a = tile.read %b[%c0, %c0] vector 4 : !tile.buffer<1x128xf32, #tile.shared<pad = 0, swizzle = 0>> -> tensor<1x128xf32, #row>
     tile.store %a, %y[%i, %c0] vector 4 : tensor<1x128xf32, #row>, memref<8x128xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+
+// A thread's few vectors are copied without a loop, at constant distances; if
+// there are fewer vectors than threads, some threads copy none.
+// CHECK-LABEL: llvm.func @copies
+//   CHECK-NOT:   scf.for
+//       CHECK:   nvvm.cp.async.shared.global
+//   CHECK-NOT:   scf.
+//       CHECK:   nvvm.cp.async.shared.global
+//       CHECK:   nvvm.cp.async.commit.group
+//       CHECK:   %[[HAS:.+]] = arith.cmpi ult, %{{.+}}, %c16_i32
+//       CHECK:   scf.if %[[HAS]]
+//  CHECK-NEXT:     arith
+//       CHECK:     nvvm.cp.async.shared.global
+//       CHECK:   nvvm.cp.async.commit.group
+module attributes {tile.target = #target} {
+  tile.kernel @copies(%x: memref<8x128xf32>) axes(%i = 8 step 2 grid) warps(1) {
+    %c0 = arith.constant 0 : index
+    %b = tile.alloc : !tile.buffer<2x128xf32, #tile.shared<pad = 0, swizzle = 0>>
+    %t = tile.async_copy %x[%i, %c0] to %b vector 4 : memref<8x128xf32>, !tile.buffer<2x128xf32, #tile.shared<pad = 0, swizzle = 0>>
+    %d = tile.alloc : !tile.buffer<1x64xf32, #tile.shared<pad = 0, swizzle = 0>>
+    %u = tile.async_copy %x[%i, %c0] to %d vector 4 : memref<8x128xf32>, !tile.buffer<1x64xf32, #tile.shared<pad = 0, swizzle = 0>>
+    tile.await %t, %u
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+
+// Bounds that hold whatever the block are not looked at.
+// CHECK-LABEL: llvm.func @bounds
+//   CHECK-NOT:   arith.cmpi
+//       CHECK:   nvvm.cp.async.shared.global
+//       CHECK:   nvvm.cp.async.commit.group
+//       CHECK:   arith.cmpi slt
+//   CHECK-NOT:   arith.cmpi
+//       CHECK:   nvvm.cp.async.shared.global
+module attributes {tile.target = #target} {
+  tile.kernel @bounds(%x: memref<8x128xf32>, %y: memref<7x128xf32>) axes(%i = 8 step 2 grid) warps(1) {
+    %c0 = arith.constant 0 : index
+    %b = tile.alloc : !tile.buffer<2x64xf32, #tile.shared<pad = 0, swizzle = 0>>
+    %t = tile.async_copy %x[%i, %c0] to %b bounds [8, 128] vector 4 : memref<8x128xf32>, !tile.buffer<2x64xf32, #tile.shared<pad = 0, swizzle = 0>>
+    %d = tile.alloc : !tile.buffer<2x64xf32, #tile.shared<pad = 0, swizzle = 0>>
+    %u = tile.async_copy %y[%i, %c0] to %d bounds [7, 128] vector 4 : memref<7x128xf32>, !tile.buffer<2x64xf32, #tile.shared<pad = 0, swizzle = 0>>
+    tile.await %t, %u
   }
 }
 

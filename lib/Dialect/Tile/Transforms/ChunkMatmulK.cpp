@@ -195,10 +195,12 @@ static void chunk(const SumOfProducts &sum, int64_t chunk) {
   auto loop = scf::ForOp::create(builder, loc, getConstant(0),
                                  getConstant(llvm::alignTo(extent, chunk)),
                                  getConstant(chunk), zeros);
-  // What the body computes for its coordinates moves out with it.
+  // The coordinates that don't vary along the sum are computed before it.
   for (Operation &op :
        llvm::make_early_inc_range(reduce.getBody()->without_terminator()))
-    if (isa<arith::ConstantOp>(op))
+    if (isPure(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
+          return operand.getParentBlock() != reduce.getBody();
+        }))
       op.moveBefore(loop);
   builder.setInsertionPointToStart(loop.getBody());
   SmallVector<int64_t> lhsDims, rhsDims;

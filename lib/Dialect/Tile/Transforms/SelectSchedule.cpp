@@ -558,8 +558,13 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
   if (name == "unroll")
     return setNumber(pins.numbers.unroll, /*allowsZero=*/false);
-  if (name == "stages")
-    return setNumber(pins.stages, /*allowsZero=*/false);
+  if (name == "stages") {
+    int64_t stages;
+    if (value.getAsInteger(10, stages) || stages < 1)
+      return bad("a positive number");
+    pins.stages = stages;
+    return success();
+  }
   if (name == "stage_inputs") {
     if (failed(setChoice(pins.stageInputs)))
       return failure();

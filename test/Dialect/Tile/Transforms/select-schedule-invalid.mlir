@@ -5,6 +5,7 @@
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=pin=warps=5 2>&1 | FileCheck %s --check-prefix=POWER
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=pin=warps 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=pin=chunk=-4 2>&1 | FileCheck %s --check-prefix=CHUNK
+// RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=pin=stages=0 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=pin=stage_inputs=yes 2>&1 | FileCheck %s --check-prefix=CHOICE
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=pin=block=4y4 2>&1 | FileCheck %s --check-prefix=BLOCK
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=pin=block=4x4 2>&1 | FileCheck %s --check-prefix=AXES
@@ -16,6 +17,7 @@
 // POWER: error: schedule: warps is '5', expected a power of two
 // EMPTY: error: schedule: warps is '', expected a power of two
 // CHUNK: error: schedule: chunk is '-4', expected 0 or a power of two
+// STAGES: error: schedule: stages is '0', expected a positive number
 // CHOICE: error: schedule: stage_inputs is 'yes', expected auto, always or never
 // BLOCK: error: schedule: block is '4y4', expected powers of two such as 1x64, one for each parallel axis
 // AXES: error: 'loop.kernel' op has no schedule: block has 2 sizes, and the kernel has 1 parallel axis

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Analysis/ContractionModel.h"
+
+#include "gtest/gtest.h"
+
+using namespace deplo;
+
+namespace {
+
+ContractionChoice choose(int64_t rows, int64_t columns, int64_t depth,
+                         const ContractionPins &pins = {},
+                         const std::string &chip = "sm_90a") {
+  std::string error;
+  std::optional<ContractionChoice> choice =
+      chooseContraction({/*batches=*/1, rows, columns, depth,
+                         /*elementBytes=*/4},
+                        *findTarget(chip), pins, error);
+  EXPECT_TRUE(choice) << error;
+  return choice.value_or(ContractionChoice{});
+}
+
+/// Large products reuse what they load: 8x8 in each thread, which balances
+/// reads of shared memory and multiply-adds.
+TEST(ContractionModel, LargeProductsHaveLargeTiles) {
+  for (const TargetDescription &target : getTargets())
+    for (int64_t size : {2048, 4096}) {
+      ContractionChoice choice = choose(size, size, size, {}, target.chip);
+      EXPECT_EQ(choice.threadRows, 8) << target.chip << " " << size;
+      EXPECT_EQ(choice.threadColumns, 8) << target.chip << " " << size;
+      EXPECT_GE(choice.blockRows, 64) << target.chip << " " << size;
+      EXPECT_GE(choice.blockColumns, 64) << target.chip << " " << size;
+    }
+}
+
+/// Smaller ones need blocks for all multiprocessors as well.
+TEST(ContractionModel, SmallerProductsFillTheDevice) {
+  ContractionChoice choice = choose(1024, 1024, 1024);
+  EXPECT_EQ(choice.threadRows * choice.threadColumns, 64);
+  EXPECT_GE(choice.blocks, 128);
+  choice = choose(128, 18944, 3584);
+  EXPECT_EQ(choice.threadRows * choice.threadColumns, 64);
+  EXPECT_GE(choice.blocks, 132);
+}
+
+/// Chunks are copied ahead where there are several.
+TEST(ContractionModel, RingsAreAsDeepAsThereAreChunks) {
+  EXPECT_EQ(choose(1024, 1024, 1024).stages, 3);
+  EXPECT_EQ(choose(1024, 1024, 64).stages, 2);
+  EXPECT_EQ(choose(1024, 1024, 7).stages, 1);
+  EXPECT_EQ(choose(1024, 1024, 7).chunk, 8);
+}
+
+/// What is chosen fits the target, and a pin that doesn't is refused.
+TEST(ContractionModel, ChoicesFit) {
+  for (const TargetDescription &target : getTargets()) {
+    ContractionChoice choice = choose(4096, 4096, 4096, {}, target.chip);
+    EXPECT_LE(choice.sharedBytes, target.sharedPerBlock) << target.chip;
+    EXPECT_LE(choice.registersPerThread, target.registersPerThread);
+    EXPECT_GE(choice.blocksPerMultiprocessor, 1);
+  }
+  ContractionPins pins;
+  pins.stages = 64;
+  pins.blockRows = pins.blockColumns = 128;
+  std::string error;
+  EXPECT_FALSE(chooseContraction({1, 4096, 4096, 4096, 4},
+                                 *findTarget("sm_90a"), pins, error));
+  EXPECT_NE(error.find("smaller blocks"), std::string::npos) << error;
+}
+
+TEST(ContractionModel, PinsAreKept) {
+  ContractionPins pins;
+  pins.blockRows = 32;
+  pins.blockColumns = 64;
+  pins.threadRows = pins.threadColumns = 4;
+  pins.stages = 4;
+  pins.chunk = 8;
+  ContractionChoice choice = choose(512, 512, 512, pins);
+  EXPECT_EQ(choice.blockRows, 32);
+  EXPECT_EQ(choice.blockColumns, 64);
+  EXPECT_EQ(choice.warps, 4);
+  EXPECT_EQ(choice.stages, 4);
+  EXPECT_EQ(choice.chunk, 8);
+}
+
+} // namespace
