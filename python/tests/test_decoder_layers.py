@@ -124,6 +124,27 @@ def test_weights_are_bound_and_not_copied():
     check_block(compiled(x), module, x)
 
 
+def test_equal_layers_share_their_kernels():
+    class Stack(nn.Module):
+        def __init__(self, count):
+            super().__init__()
+            self.blocks = nn.ModuleList(block("llama") for _ in range(count))
+
+        def forward(self, x):
+            for one in self.blocks:
+                x = one(x)
+            return x
+
+    x = torch.randn(1, 8, 64)
+    two, four = (deplo.compile(Stack(count), (x,), device="host") for count in (2, 4))
+    assert len(two.report["kernels"]) == len(four.report["kernels"])
+    launches = [sum(k["launches"] for k in one.report["kernels"]) for one in (two, four)]
+    one = deplo.compile(block("llama"), (x,), device="host").report["kernels"]
+    # What depends on the positions alone is computed once for all layers.
+    layers = [k for k in one if not k["name"].startswith(("mul_", "cat_cos_sin_"))]
+    assert launches[1] - launches[0] == 2 * len(layers)
+
+
 def test_every_kernel_is_listed_with_its_share():
     compiled = deplo.compile(block("llama"), (torch.randn(1, 8, 64),), device="host")
     text = compiled.explain()
