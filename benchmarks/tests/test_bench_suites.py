@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from harness import cases
-from harness.cases import Case, load_suite, suites
+from harness.cases import Case, Indices, load_suite, suites
 
 
 def test_all_suites_are_listed():
@@ -69,6 +69,23 @@ def test_filter_is_a_regular_expression():
         "softmax.qwen2.5-7b.s32",
         "softmax.tinyllama.s32",
     ]
+
+
+def test_indices_are_of_the_declared_range_whatever_the_type(tmp_path, monkeypatch):
+    rows = '{"shape": [6, 50], "below": 7}'
+    case = f'{{"name": "rows", "family": "f", "inputs": [[7, 3], {rows}], "expr": "a[b]"}}'
+    (tmp_path / "gather.json").write_text(f'{{"cases": [{case}]}}')
+    monkeypatch.setattr(cases, "SUITES", tmp_path)
+    (case,) = load_suite("gather")
+    assert case.inputs == ((7, 3), Indices((6, 50), 7))
+    table, indices = case.random_inputs(torch.bfloat16, "cpu")
+    assert table.dtype == torch.bfloat16 and indices.dtype == torch.int64
+    assert indices.shape == (6, 50) and set(indices.flatten().tolist()) == set(range(7))
+    assert torch.equal(case.random_inputs(torch.float32, "cpu")[1], indices)
+    assert case.float64([table, indices]).dtype == torch.float64
+    assert case.empty_inputs(torch.float32)[1].dtype == torch.int64
+    # The table and the result of halves, and the indices of eight bytes.
+    assert case.size(torch.bfloat16) == (2 * 7 * 3 + 8 * 300 + 2 * 300 * 3, 0)
 
 
 def test_unknown_suite_is_an_error():
