@@ -81,15 +81,6 @@ MBarrierRef deplo::emulator::findMBarrier(Warp &warp, const Inst &inst,
                 "there is no memory barrier here; mbarrier.init makes one");
     return {};
   }
-  const ClusterClocks *clocks = block->cluster->clocks.get();
-  if (isOfCopy && clocks &&
-      !clocks->isBefore(warp, lane, found->second.maker, found->second.madeAt))
-    warp.report(Fault::Race, inst, int(lane), address,
-                "nothing orders this copy after the mbarrier.init of the "
-                "memory barrier that it completes on, by " +
-                    clocks->describe(found->second.maker) +
-                    "; a barrier is missing, or in a cluster "
-                    "fence.mbarrier_init before it");
   return {&found->second, block};
 }
 
@@ -145,11 +136,8 @@ void initialize(Warp &warp, const Inst &inst, uint32_t mask) {
     Cluster &cluster = *warp.block->cluster;
     barrier.arriving = std::make_shared<SyncPoint>();
     barrier.done = std::make_shared<SyncPoint>();
-    if (const ClusterClocks *clocks = cluster.clocks.get()) {
+    if (cluster.clocks)
       barrier.clock = cluster.clocks->newMBarrier();
-      barrier.maker = clocks->component(warp, lane, Actor());
-      barrier.madeAt = clocks->now(warp, Actor());
-    }
     sharedBlock(warp, address)->mbarriers[offsetOf(address)] = barrier;
   }
 }

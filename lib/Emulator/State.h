@@ -197,8 +197,8 @@ struct MBarrier {
   uint32_t pending = 0;
   int64_t bytes = 0;
   uint32_t phase = 0;
-  /// Its number for the race detector, and when which thread made it.
-  uint32_t clock = 0, maker = 0, madeAt = 0;
+  /// Its number for the race detector.
+  uint32_t clock = 0;
   /// What the arrivals of this phase, and of those that are over, did before.
   std::shared_ptr<SyncPoint> arriving, done;
 };

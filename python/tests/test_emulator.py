@@ -286,3 +286,22 @@ def test_deplo_kernels_are_checked():
     if len(Emulation(text).kernels()) == 1:
         assert Emulation(text).run(kernel, **launch).findings == []
         assert Emulation(broken).run(kernel, **launch).findings != []
+
+
+def scaled_by_a_sum(x, w):
+    return x * w.sum()
+
+
+def scaled_by_elements(x, w):
+    return x * (w[0] + w[1] * w[2])
+
+
+@pytest.mark.parametrize("function", [scaled_by_a_sum, scaled_by_elements])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("columns", [3, 6, 7, 11])
+def test_no_kernel_reads_behind_an_input(function, columns, dtype):
+    """Bounds are exact, also of tensors whose size is no multiple of what is read at once."""
+    x, w = randn(5, columns, dtype=dtype), randn(columns, seed=1, dtype=dtype)
+    program = deplo.compile(function, (x, w), device="emu")
+    want = function(x.double(), w.double())
+    torch.testing.assert_close(program(x, w).double(), want, rtol=1e-2, atol=1e-2)

@@ -203,7 +203,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     return !kernel.getBody()->getOps<tile::WaitDependenciesOp>().empty();
   }
 
-  /// What is known of the pointers: aligned, and what is written is read by no
+  /// What is known of the pointers: aligned (as far as reads may be told that,
+  /// see getReadAlignment), and what is written is read by no
   /// other access, so that loads may go through the read-only cache. Where the
   /// kernel starts before those that it depends on are complete, they write
   /// what it reads: such pointers are not noalias, and no load moves to before
@@ -211,11 +212,15 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                          OpBuilder &builder) {
     for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {
-      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                          builder.getI64IntegerAttr(alignment));
       bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
         return isa<tile::StoreOp>(user);
       });
+      int64_t known =
+          written ? alignment
+                  : getReadAlignment(cast<MemRefType>(memref.getType()),
+                                     SymbolicSizes::get(kernel), alignment);
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(known));
       if (written || !isProgrammatic(kernel))
         function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                             builder.getUnitAttr());
