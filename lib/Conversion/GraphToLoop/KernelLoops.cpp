@@ -369,12 +369,13 @@ bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops,
                         access.coordinates, LoopNest{leafExtents, nest});
     };
     auto view = getView(loops);
-    bool isPart =
-        divides && !view && number < numReads &&
-        llvm::any_of(loops, [&, &at = access](ArrayRef<unsigned> parts) {
-          unsigned used = countUsedLeaves(at, parts);
-          return used != 0 && used != parts.size();
-        });
+    bool isPart = divides && !view && number < numReads &&
+                  llvm::any_of(
+                      loops,
+                      [&, &at = access](ArrayRef<unsigned> parts) {
+                        unsigned used = countUsedLeaves(at, parts);
+                        return used != 0 && used != parts.size();
+                      });
     if (isPart)
       view = getView(leaves);
     if (!view)
@@ -446,8 +447,8 @@ void KernelLoops::assignLoops() {
 }
 
 /// Whether `inner` follows `outer` wherever one of them runs, and does there
-/// what `outer` does. If `divides`, a map may run in one of them: it is computed
-/// more often then.
+/// what `outer` does. If `divides`, a map may run in one of them: it is
+/// computed more often then.
 bool KernelLoops::canMerge(unsigned outer, unsigned inner, bool divides) const {
   auto isPair = [&](ArrayRef<unsigned> loops) {
     const auto *at = llvm::find(loops, outer);

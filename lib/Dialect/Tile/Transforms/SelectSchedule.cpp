@@ -270,7 +270,8 @@ void FactFinder::countLiveTiles() {
   }
   // The pieces of a concatenation come in one tile, each where it is read.
   kernel.walk([&](loop::LoadOp load) {
-    if (load.getOtherwise() && load.getOtherwise().getDefiningOp<loop::LoadOp>())
+    if (load.getOtherwise() &&
+        load.getOtherwise().getDefiningOp<loop::LoadOp>())
       --loads;
   });
   // Longer computations hold intermediate results.
