@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Asynchronous copies: cp.async, bulk copies and boxes of tensors, and their reductions.
+"""Asynchronous copies: cp.async, stores to blocks, bulk copies and boxes of tensors, and their
+reductions.
 
 Results are all of the block's shared memory, or of the memory behind the tensor map.
 """
 
-from .form import NUMBERS, Form, Map
+from .form import NUMBERS, WIDTH, Form, Map
 
 BARRIER = ".shared .align 8 .b8 barrier[8];"
 LEADER = "setp.ne.u32 %more, %t, 0; @%more bra REST;"
@@ -105,6 +106,38 @@ def tensors() -> list[Form]:
     ):
         for reduction in reductions:
             forms.append(_tensor("reduce", Map(type, (8, 16), (4, 16)), (2, 8), reduction))
+    return forms
+
+
+def _stored(way: str, registers: tuple[str, ...]) -> Form:
+    """st.async and red.async: each thread's to 16 bytes of its own."""
+    values = ", ".join(f"%a{i}" for i in range(len(registers)))
+    values = f"{{{values}}}" if len(registers) > 1 else values
+    size = sum(WIDTH[type] for type in registers) * 128
+    text = (
+        f"{START} mbarrier.arrive.expect_tx.shared.b64 _, [%to], {size};\nREST: bar.sync 0;"
+        f" shl.b32 %w, %t, 4; add.u32 %w, %tile, %w; {way} [%w], {values}, [%to];\n"
+        f"{WAIT.split(chr(10), 1)[1]}\n{_dump('%tile', 'shared', 4)}"
+    )
+    return Form(way, text, ("b32",) * 4, registers, ("bits",) * len(registers), (("word", 512),),
+                declarations=BARRIER)  # fmt: skip
+
+
+def stores() -> list[Form]:
+    way = "async.shared::cluster.mbarrier::complete_tx::bytes"
+    forms = [
+        _stored(f"st.{way}{vector}.{type}", (type,) * count)
+        for vector, type, count in (("", "b32", 1), ("", "b64", 1), (".v2", "b32", 2),
+                                    (".v2", "b64", 2), (".v4", "b32", 4))
+    ]  # fmt: skip
+    way = "async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes"
+    for type, ops in (
+        ("u32", ("add", "min", "max", "inc", "dec")),
+        ("s32", ("add", "min", "max")),
+        ("u64", ("add",)),
+        ("b32", ("and", "or", "xor")),
+    ):
+        forms += [_stored(f"red.{way}.{op}.{type}", ("b" + type[1:],)) for op in ops]
     return forms
 
 

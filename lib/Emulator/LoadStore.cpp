@@ -239,12 +239,12 @@ Handler selectPolicy(Form &form, Inst &) {
 
 const Definition table[] = {
     {"ld",
-     "weak|volatile|relaxed|acquire|mmio? " SCOPE "? " SPACE
+     "mmio? weak|volatile|relaxed|acquire? " SCOPE "? " SPACE
      "? ca|cg|cs|lu|cv? nc? " CACHE " v2|v4|v8? " DEPLO_PTX_ANY "|b128",
      "...2", selectLoad},
     {"ldu", "global? v2|v4? " DEPLO_PTX_ANY, "...2", selectLoad},
     {"st",
-     "weak|volatile|relaxed|release|mmio? " SCOPE "? " SPACE
+     "mmio? weak|volatile|relaxed|release? " SCOPE "? " SPACE
      "? wb|cg|cs|wt? " CACHE " v2|v4|v8? " DEPLO_PTX_ANY "|b128",
      "...2", selectStore},
     {"prefetch", "global|local? L1|L2|L2::*", "...1", selectNothing},

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Memory.h"
+#include "Stack.h"
 #include "Text.h"
 
 #include <algorithm>
@@ -132,15 +133,15 @@ static uint8_t *accessShared(Warp &warp, const Inst &inst, unsigned lane,
 static uint8_t *accessLocal(Warp &warp, const Inst &inst, unsigned lane,
                             uint64_t address, uint32_t bytes,
                             const Access &access) {
-  const Kernel &kernel = *warp.grid->kernel;
-  if (!isPlaced(kernel.local, address, bytes)) {
+  auto [places, begin] = localPlaces(warp, address);
+  if (!isPlaced(*places, address - begin, bytes)) {
     warp.failAt(Fault::OutOfBounds, inst, int(lane), address,
                 std::string(verb(access)) + " of " + std::to_string(bytes) +
                     " bytes of local memory; " +
-                    describePlaces(kernel.local, "local"));
+                    describePlaces(*places, "local"));
     return nullptr;
   }
-  uint64_t offset = lane * kernel.localBytes + address;
+  uint64_t offset = lane * warp.localStride + address;
   // What is read without having been written makes undefined registers: copies
   // of structures with padding do that.
   if (access.isWrite && warp.grid->checksUninitialized)
@@ -151,7 +152,7 @@ static uint8_t *accessLocal(Warp &warp, const Inst &inst, unsigned lane,
 
 bool deplo::emulator::isLocalWritten(Warp &warp, unsigned lane,
                                      uint64_t address, uint32_t bytes) {
-  uint64_t offset = lane * warp.grid->kernel->localBytes + address;
+  uint64_t offset = lane * warp.localStride + address;
   for (uint64_t i = offset; i < offset + bytes; ++i)
     if (!warp.localWritten[i])
       return false;
@@ -160,7 +161,7 @@ bool deplo::emulator::isLocalWritten(Warp &warp, unsigned lane,
 
 void deplo::emulator::forgetLocal(Warp &warp, unsigned lane, uint64_t address,
                                   uint32_t bytes) {
-  uint64_t offset = lane * warp.grid->kernel->localBytes + address;
+  uint64_t offset = lane * warp.localStride + address;
   for (uint64_t i = offset; i < offset + bytes; ++i)
     warp.localWritten[i] = false;
 }
