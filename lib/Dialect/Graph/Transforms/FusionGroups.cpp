@@ -480,31 +480,6 @@ FusionGroups::checkLoops(unsigned from, unsigned into, size_t checkpoint) {
   return std::nullopt;
 }
 
-/// What a kernel with a contraction may have besides: maps of its result, and
-/// conversions of its operands.
-std::optional<std::string>
-FusionGroups::checkContraction(const Group &from, const Group &into) const {
-  if (from.contractions + into.contractions == 0)
-    return std::nullopt;
-  if (from.kept && into.kept)
-    return "a kernel with a contraction folds nothing else";
-  for (unsigned member : into.members) {
-    if (!isa_and_nonnull<ContractOp>(primitives[member].op))
-      continue;
-    for (const Read &read : primitives[member].reads) {
-      auto it = producers.find(read.source);
-      if (it != producers.end() &&
-          llvm::is_contained(from.members, it->second) &&
-          !llvm::all_of(from.members, [&](unsigned source) {
-            return isWidening(primitives[source].op);
-          }))
-        return describe(it->second) +
-               " would be computed again for every tile of the result";
-    }
-  }
-  return std::nullopt;
-}
-
 /// Replaces `into` by `merged`, which has everything but the members.
 void FusionGroups::commit(unsigned from, unsigned into, Group merged,
                           size_t checkpoint) {
@@ -530,7 +505,7 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
     return "one of them is a kernel already";
   if (dependsOn(into, from, /*isIndirect=*/true))
     return "another kernel runs between them";
-  if (auto reason = checkContraction(groups[from], groups[into]))
+  if (auto reason = checkOperands(groups[from], groups[into]))
     return reason;
 
   AxisClasses &classes = space.classes;
@@ -542,6 +517,8 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
   if (auto reason = unifyReads(producer, consumer))
     return refuse(*reason);
   if (auto reason = checkLoops(from, into, checkpoint))
+    return refuse(*reason);
+  if (auto reason = checkContractions(groups[from], groups[into]))
     return refuse(*reason);
 
   Group merged =

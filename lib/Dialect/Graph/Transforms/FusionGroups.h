@@ -132,8 +132,11 @@ private:
                                         size_t checkpoint);
   void commit(unsigned from, unsigned into, Group merged, size_t checkpoint);
   std::optional<std::string> checkBoundary(const Group &merged);
-  std::optional<std::string> checkContraction(const Group &from,
-                                              const Group &into) const;
+  std::optional<std::string> checkOperands(const Group &from,
+                                           const Group &into) const;
+  std::optional<std::string> checkContractions(const Group &first,
+                                               const Group &second) const;
+  bool shareOperand(const Primitive &first, const Primitive &second) const;
   std::optional<std::string> checkMember(const Primitive &primitive);
   Group getMerged(unsigned producer, unsigned consumer,
                   double recomputation) const;
