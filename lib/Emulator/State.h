@@ -247,6 +247,9 @@ struct Cluster {
   std::deque<Block> blocks;
   Barrier barrier;
   uint32_t barrierPhase = 0;
+  /// What those did before who arrived at the barrier in this phase, and in
+  /// those that are over.
+  std::shared_ptr<SyncPoint> arriving, done;
   /// Counts what could end another warp's wait.
   uint64_t events = 0;
   /// Rounds over the warps in which there was none.

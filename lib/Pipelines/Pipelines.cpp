@@ -106,6 +106,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
+  kernel.addPass(tile::createBatchLoadsPass());
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
@@ -202,6 +203,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-hoist-loads", "t:hoist_loads"},
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
+      {"deplo-batch-loads", "t:batch_loads"},
       {"deplo-vectorize-access", "t:vectorize_access"},
       {"deplo-programmatic-launch", "t:programmatic_launch"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},

@@ -547,6 +547,11 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
   Type element = type.getElementType();
   int64_t width = op.getVector().value_or(1);
   auto accessType = VectorType::get({width}, element);
+  // What neighbours in a thread read at one address is read once.
+  int64_t run = width;
+  LinearLayout layout = tile::getLayout(op.getResult()).getLinearLayout();
+  for (unsigned dim = 0; dim < op.getType().getRank() && run == 1; ++dim)
+    run = tile::getEqualRun(op, dim, layout.contiguity(dim));
   Value base = lookup(op.getMemref()), offsets = lookup(op.getOffsets());
   Value mask, otherwise;
   if (op.getMask()) {
@@ -559,7 +564,7 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
   }
   auto getPart = [&](Value vector, int64_t reg) -> Value {
     return vector::ExtractStridedSliceOp::create(
-        builder, vector, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(width),
+        builder, vector, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(run),
         ArrayRef<int64_t>(1));
   };
   // Where the whole block reads, or none of it, it branches: the sources of a
@@ -577,7 +582,7 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
   }
   Value tile = arith::ConstantOp::create(
       builder, cast<TypedAttr>(builder.getZeroAttr(type)));
-  for (int64_t reg = 0; reg < type.getNumElements(); reg += width) {
+  for (int64_t reg = 0; reg < type.getNumElements(); reg += run) {
     // One offset and one bool stand for those of the whole access.
     Value offset =
         vector::ExtractOp::create(builder, offsets, ArrayRef<int64_t>(reg));
@@ -591,6 +596,9 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
     }
     Value access = LLVM::LoadOp::create(builder, accessType, pointer,
                                         width * getBytes(element));
+    if (run > width)
+      access = vector::BroadcastOp::create(
+          builder, VectorType::get({run}, element), access);
     if (mask)
       access = arith::SelectOp::create(builder, isRead, access,
                                        getPart(otherwise, reg));

@@ -816,6 +816,41 @@ def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
     Option<"unroll", "unroll", "int64_t", "0", "the most copies of a body; 0 for the schedule's">];
 }
 
+def BatchLoadsPass : Pass<"deplo-batch-loads", "::deplo::tile::KernelOp"> {
+  let summary = "starts the loads of several iterations before their stores";
+  let description = [{
+    A thread waits for what it loads before it stores the result, and a load
+    that follows a store in the program starts after it: nothing after this step
+    knows that they touch different memory. So a loop that loads and stores has
+    the loads of one iteration in flight, however often it is unrolled. Where
+    `tile.unroll` allows, this step makes one iteration of several, whose loads
+    come first, as many as registers are left for. Before:
+
+    ```mlir
+    scf.for %k = %c0 to %c3072 step %c256 {
+      %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
+      tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
+    } {tile.unroll = 2 : i64}
+    ```
+
+    After:
+
+    ```mlir
+    scf.for %k = %c0 to %c3072 step %c512 {
+      %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
+      %n = arith.addi %k, %c256 : index
+      %b = tile.load %x[%n] : memref<3072xf32> -> tensor<256xf32, #row>
+      tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
+      tile.store %b, %y[%n] : tensor<256xf32, #row>, memref<3072xf32>
+    }
+    ```
+
+    RMSNorm of rows of 393216, whose weights come from L2, is the example that
+    the step was made for.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelOp"> {
   let summary = "chooses how many elements each access of a thread moves";
   let description = [{

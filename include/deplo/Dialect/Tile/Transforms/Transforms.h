@@ -308,6 +308,19 @@ int64_t hoistLoads(KernelOp kernel);
 int64_t prefetchChunks(mlir::scf::ForOp loop);
 
 //===----------------------------------------------------------------------===//
+// batch_loads
+//===----------------------------------------------------------------------===//
+
+/// How many iterations of `loop`, a divisor of its `tile.unroll`, may load
+/// before they store: their tiles take `registers` of a thread at most. 1 where
+/// that is not legal or there is nothing to gain.
+int64_t getBatch(mlir::scf::ForOp loop, int64_t registers);
+
+/// Makes one iteration of `batch` iterations of `loop` (see getBatch), all of
+/// whose loads come before their stores. What is left over is a loop behind it.
+void batchLoads(mlir::scf::ForOp loop, int64_t batch);
+
+//===----------------------------------------------------------------------===//
 // vectorize_access
 //===----------------------------------------------------------------------===//
 
