@@ -122,8 +122,17 @@ def _stored(way: str, registers: tuple[str, ...]) -> Form:
         f" mapa.shared::cluster.u32 %i, %to, %b; {way} [%w], {values}, [%i];\n"
         f"{WAIT.split(chr(10), 1)[1]} {meet}\n{_dump('%tile', 'shared', 4)}"
     )
-    return Form(way, text, ("b32",) * 4, registers, ("bits",) * len(registers), (("word", 512),),
-                blocks=2, declarations=BARRIER, directives=".reqnctapercluster 2, 1, 1")  # fmt: skip
+    return Form(
+        way,
+        text,
+        ("b32",) * 4,
+        registers,
+        ("bits",) * len(registers),
+        (("word", 512),),
+        blocks=2,
+        declarations=BARRIER,
+        directives=".reqnctapercluster 2, 1, 1",
+    )
 
 
 def stores() -> list[Form]:
