@@ -38,12 +38,21 @@ static std::vector<int64_t> getPowers(int64_t least, int64_t most,
 }
 
 /// Accumulators, fragments of two steps, and what addresses and loops take.
-static int64_t getRegisters(const MmaChoice &choice) {
+static int64_t getRegisters(const MmaChoice &choice,
+                            const ContractionFacts &facts) {
   constexpr int64_t forAddresses = 44, words = 4;
   int64_t fragments = (choice.warpRows / mmaRows * words +
                        choice.warpColumns / mmaColumns * words / 2);
-  return choice.warpRows * choice.warpColumns / lanes + 2 * fragments +
-         forAddresses;
+  return facts.sums * choice.warpRows * choice.warpColumns / lanes +
+         2 * fragments + forAddresses;
+}
+
+/// What a block copies of all operands for a chunk.
+static int64_t getCopiedBytes(const MmaChoice &choice,
+                              const ContractionFacts &facts) {
+  return (choice.blockRows * facts.rowOperands +
+          choice.blockColumns * facts.columnOperands) *
+         choice.chunk * facts.elementBytes;
 }
 
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
@@ -53,9 +62,8 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   int64_t threads = choice.warps * lanes;
   if (threads > target.threadsPerBlock)
     return false;
-  choice.registersPerThread = getRegisters(choice);
-  choice.sharedBytes = (choice.blockRows + choice.blockColumns) * choice.chunk *
-                       facts.elementBytes * choice.stages;
+  choice.registersPerThread = getRegisters(choice, facts);
+  choice.sharedBytes = getCopiedBytes(choice, facts) * choice.stages;
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
@@ -89,17 +97,17 @@ static double estimateChunk(const MmaChoice &choice,
   double fillRate =
       memoryShare * std::min(l2Bandwidth * idle, l2Bandwidth + bandwidthBurst);
 
-  double sums =
-      double(busiest) * choice.warps * choice.warpRows * choice.warpColumns;
+  double sums = double(facts.sums) * busiest * choice.warps * choice.warpRows *
+                choice.warpColumns;
   double occupancy =
       std::min({1.0, sums / independentSums, busiest * choice.warps / parts});
-  double arithmetic = double(choice.blockRows) * choice.blockColumns *
-                      choice.chunk / multiplyAddsPerNanosecond / occupancy;
-  double fragmentBytes = double(choice.warps) *
+  double arithmetic = double(facts.sums) * choice.blockRows *
+                      choice.blockColumns * choice.chunk /
+                      multiplyAddsPerNanosecond / occupancy;
+  double fragmentBytes = double(facts.sums) * choice.warps *
                          (choice.warpRows + choice.warpColumns) * choice.chunk *
                          facts.elementBytes;
-  double copiedBytes = double(choice.blockRows + choice.blockColumns) *
-                       choice.chunk * facts.elementBytes;
+  double copiedBytes = getCopiedBytes(choice, facts);
   double reads =
       (fragmentBytes + copiedBytes) / lineBytes / cyclesPerNanosecond;
   double fill = copiedBytes / fillRate;
@@ -130,8 +138,9 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                  memoryLatencyNanoseconds);
     rest -= waves * wave;
   }
-  double bytes = double(facts.batches) * facts.depth * facts.elementBytes *
-                 (facts.rows + facts.columns);
+  double bytes =
+      double(facts.batches) * facts.depth * facts.elementBytes *
+      (facts.rows * facts.rowOperands + facts.columns * facts.columnOperands);
   return std::max(nanoseconds, bytes / target.dramBytesPerSecond * 1e9);
 }
 

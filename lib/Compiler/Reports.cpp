@@ -33,6 +33,13 @@ static std::string toString(Attribute attribute) {
   return text;
 }
 
+static void countLaunches(ModuleOp module, std::vector<KernelReport> &reports) {
+  llvm::StringMap<int64_t> launches;
+  module.walk([&](loop::LaunchOp launch) { ++launches[launch.getKernel()]; });
+  for (KernelReport &report : reports)
+    report.launches = std::max<int64_t>(launches.lookup(report.name), 1);
+}
+
 /// The highest rate at which the target may compute `kernel`: contractions of
 /// f16 and bf16, and of f32 as tf32, by tensor cores.
 static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
@@ -82,6 +89,7 @@ void collectCosts(ModuleOp module, StringRef precision,
     report.rooflineMicroseconds = highest.first;
     report.bound = highest.second.str();
   }
+  countLaunches(module, reports);
 }
 
 static void addTraffic(tile::KernelOp kernel, KernelReport &report) {

@@ -79,6 +79,7 @@ void buildTilePipeline(OpPassManager &manager,
   OpPassManager &kernel = manager.nest<tile::KernelOp>();
   addCleanup(kernel);
   kernel.addPass(tile::createChunkMatmulKPass());
+  kernel.addPass(tile::createFuseChunksPass());
   kernel.addPass(tile::createCooperativeReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createBlockifyLaunchPass());
@@ -112,6 +113,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
+  kernel.addPass(tile::createBatchLoadsPass());
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
@@ -192,6 +194,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
+      {"deplo-fuse-chunks", "t:fuse_chunks"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-cluster-reduce", "t:cluster_reduce"},
@@ -211,6 +214,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-prefetch-fragments", "t:prefetch_fragments"},
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
+      {"deplo-batch-loads", "t:batch_loads"},
       {"deplo-vectorize-access", "t:vectorize_access"},
       {"deplo-programmatic-launch", "t:programmatic_launch"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},

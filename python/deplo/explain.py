@@ -91,19 +91,22 @@ def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def shares(kernels: Sequence[dict[str, Any]]) -> Table:
-    """Every kernel on a line: what it moves, its roofline and that one's share of the sum."""
+    """Every kernel on a line: what a launch moves, its roofline, how many launches there are,
+    and their share of the sum."""
     times = [kernel.get("roofline_us") for kernel in kernels]
-    total = sum(time or 0.0 for time in times)
+    launches = [kernel.get("launches", 1) for kernel in kernels]
+    total = sum((time or 0.0) * number for time, number in zip(times, launches, strict=True))
     rows = [
         (
             kernel["name"],
             kernel_bytes(kernel),
             f"{time:.3g}" if time else "-",
-            f"{time / total:.1%}" if time else "-",
+            str(number),
+            f"{time * number / total:.1%}" if time else "-",
         )
-        for kernel, time in zip(kernels, times, strict=True)
+        for kernel, time, number in zip(kernels, times, launches, strict=True)
     ]
-    return grid("kernels", ("name", "bytes moved", "roofline us", "share"), rows)
+    return grid("kernels", ("name", "bytes moved", "roofline us", "launches", "share"), rows)
 
 
 def kernel_bytes(kernel: dict[str, Any]) -> str:

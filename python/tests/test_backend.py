@@ -147,6 +147,59 @@ def test_products_are_compiled_where_asked_for():
     assert compiled_operators(fallback=False) == ["aten.mm.default", "aten.relu.default"]
 
 
+ATTENTION = {
+    "causal": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+    "mask": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+    "mask of bools": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m > -1, scale=0.3),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_as_a_whole(name, torch_device):
+    q, k, v = (torch.randn(2, 4, 5, 8, device=torch_device) for _ in range(3))
+    check(ATTENTION[name], q, k, v, torch.randn(5, 5, device=torch_device), **STRICT)
+
+
+def shared_heads(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, enable_gqa=True).transpose(1, 2)
+
+
+def test_heads_that_share_keys_read_them_where_they_lie(compilations, torch_device):
+    q = torch.randn(2, 4, 5, 8, device=torch_device)
+    k, v = (torch.randn(2, 2, 7, 8, device=torch_device) for _ in range(2))
+    check(shared_heads, q, k, v, **STRICT)
+    (program,) = compilations
+    assert program.count("graph.contract") == 2
+    assert "tensor<2x4x7x8xf32>" not in program
+
+
+def test_attention_of_any_size(compilations, torch_device):
+    run = torch.compile(shared_heads, backend=backend, dynamic=True, options=STRICT)
+    for length in (5, 6, 9):
+        q = torch.randn(2, 4, length, 8, device=torch_device)
+        k, v = (torch.randn(2, 2, length, 8, device=torch_device) for _ in range(2))
+        assert_same(run(q, k, v), shared_heads(q, k, v))
+
+
+def test_attention_that_drops_is_left_to_pytorch(torch_device):
+    def function(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=0.5) * 2
+
+    q, k, v = (torch.randn(1, 2, 5, 8, device=torch_device) for _ in range(3))
+    with pytest.warns(DeploWarning, match="scaled_dot_product|dropout|bernoulli"):
+        run = compiled(function)
+        torch.manual_seed(1)
+        got = run(q, k, v)
+    torch.manual_seed(1)
+    assert_same(got, function(q, k, v))
+
+
+def test_attention_with_gradients_is_refused():
+    q, k, v = (torch.randn(1, 2, 5, 8, requires_grad=True) for _ in range(3))
+    with torch.enable_grad(), pytest.raises(Exception, match=r"computes no gradients.*no_grad"):
+        compiled(F.scaled_dot_product_attention)(q, k, v)
+
+
 @pytest.mark.filterwarnings("ignore::deplo.DeploWarning")
 def test_a_stack_of_modules(torch_device):
     stack = nn.Sequential(Block(), Attention(), Block(), nn.LayerNorm(32), nn.Softmax(-1))

@@ -193,7 +193,7 @@ SCHEDULES = [
     "block=32x32,thread=4x4,chunk=8,stages=1",
     "block=32x32,thread=4x4,chunk=8,stages=3",
     "block=32x32,thread=4x4,chunk=8,stages=4,async_copy=never",
-"block=32x32,thread=4x4,chunk=8,stages=4",
+    "block=32x32,thread=4x4,chunk=8,stages=4",
     "block=16x32,thread=2x4,async_copy=never,pad_smem=never",
 ]
 

@@ -19,6 +19,7 @@ from deplo.compiler import target_of
 from deplo.errors import DeploWarning, Error
 from deplo.importer.sizes import SizeBinder
 
+from .attention import restore
 from .calls import Executables, specialise
 from .dynamic import ByRange, Ranges, copy_of, find_givers
 from .lowering import LoweredPartition, lower
@@ -41,6 +42,7 @@ def compile_graph(
 
 def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
     """The graph, whose sizes are all known, as a function of its inputs. Changes it."""
+    restore(module)
     support = Support(module.graph, options)
     _say_what_is_left(support, options)
     partitions = find_partitions(module, support.nodes)
@@ -56,6 +58,7 @@ def compile_symbolic(
 
     Changes it. None where what deplo has can't all be compiled so.
     """
+    restore(module)
     twin, twins = copy_of(module.graph)
     try:
         binder = SizeBinder(twin, ranges)

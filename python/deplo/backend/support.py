@@ -19,6 +19,7 @@ from deplo.importer.locations import location_of
 from deplo.importer.lowering import Lowering
 from deplo.importer.unsupported import Problem, describe, python_name
 
+from .attention import is_deterministic
 from .options import BackendOptions
 
 
@@ -119,7 +120,8 @@ def _problems(node: Node) -> Iterator[Problem]:
     if device.type not in ("cpu", "cuda"):
         yield Problem(f"{name} on {device}", "move it to the CPU or to CUDA", place)
         return
-    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+    is_random = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    if is_random and not is_deterministic(node):
         # The importer's own numbers are the same at each call.
         yield Problem(f"{name}, new at each call", "pass the random tensor as an input", place)
         return

@@ -14,7 +14,15 @@ aten = torch.ops.aten
 
 PRODUCTS = (aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default)
 PRODUCTS_WITH_BIAS = (aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
-CONTRACTIONS = frozenset((*PRODUCTS, *PRODUCTS_WITH_BIAS, aten.matmul.default, aten.linear.default))
+CONTRACTIONS = frozenset(
+    (
+        *PRODUCTS,
+        *PRODUCTS_WITH_BIAS,
+        aten.matmul.default,
+        aten.linear.default,
+        aten.scaled_dot_product_attention.default,
+    )
+)
 
 
 def matrix_product(

@@ -39,6 +39,10 @@ unsigned reduceCooperatively(KernelOp kernel);
 unsigned chunkContractions(KernelOp kernel, int64_t size, int64_t least,
                            Precision precision);
 
+/// Makes one loop over chunks of those that load the same operand. Returns how
+/// many loops went into others.
+unsigned fuseChunks(KernelOp kernel);
+
 /// Divides the axes among blocks (005): `block` elements of each axis in a
 /// block of `warps` warps. Fails with an error.
 mlir::LogicalResult blockifyLaunch(KernelOp kernel,
@@ -332,6 +336,19 @@ int64_t hoistLoads(KernelOp kernel);
 /// Makes `loop` carry the tiles that it loads from global memory along its
 /// variable. Returns how many there are; none where that is not legal.
 int64_t prefetchChunks(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
+// batch_loads
+//===----------------------------------------------------------------------===//
+
+/// How many iterations of `loop`, a divisor of its `tile.unroll`, may load
+/// before they store: their tiles take `registers` of a thread at most. 1 where
+/// that is not legal or there is nothing to gain.
+int64_t getBatch(mlir::scf::ForOp loop, int64_t registers);
+
+/// Makes one iteration of `batch` iterations of `loop` (see getBatch), all of
+/// whose loads come before their stores. What is left over is a loop behind it.
+void batchLoads(mlir::scf::ForOp loop, int64_t batch);
 
 //===----------------------------------------------------------------------===//
 // vectorize_access
