@@ -98,6 +98,9 @@ void buildTilePipeline(OpPassManager &manager,
   tile::PermuteRegisterTilePassOptions permute;
   permute.alignment = options.alignment;
   kernel.addPass(tile::createPermuteRegisterTilePass(permute));
+  tile::WidenStoresPassOptions widen;
+  widen.alignment = options.alignment;
+  kernel.addPass(tile::createWidenStoresPass(widen));
   kernel.addPass(tile::createDoubleBufferPass());
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
@@ -110,6 +113,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createPadSmemPass(padSmem));
   kernel.addPass(tile::createPipelineKOuterPass());
   kernel.addPass(tile::createPrefetchFragmentsPass());
+  kernel.addPass(tile::createRasterizeGridPass());
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
@@ -211,6 +215,8 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-pad-smem", "t:014_pad_smem"},
       {"deplo-pipeline-k-outer", "t:015_pipeline_k_outer"},
       {"deplo-hoist-loads", "t:hoist_loads"},
+      {"deplo-widen-stores", "t:widen_stores"},
+      {"deplo-rasterize-grid", "t:rasterize_grid"},
       {"deplo-prefetch-fragments", "t:prefetch_fragments"},
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},

@@ -60,6 +60,7 @@ public:
 private:
   // Structure (KernelEmitter.cpp).
   void emitAxes();
+  void emitPlane(mlir::Value &block, int64_t raster);
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitConstant(mlir::Operation *op);
@@ -70,6 +71,8 @@ private:
   void emitSplat(tile::SplatOp op);
   void emitBroadcast(tile::BroadcastOp op);
   mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
+  /// Returns whether the conversion is one by butterfly shuffles.
+  bool emitBitSwaps(tile::ConvertLayoutOp op);
   mlir::LogicalResult emitReduce(tile::ReduceOp op);
   /// The value of the lane whose number differs by `mask`.
   mlir::Value shuffle(mlir::Value value, int64_t mask);

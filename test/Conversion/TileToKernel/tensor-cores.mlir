@@ -65,3 +65,26 @@ module attributes {tile.target = #target} {
     tile.store %d, %y[%c0, %c0] vector 2 : tensor<16x8xf32, #acc>, memref<16x8xf32>
   }
 }
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[1, 32], register = [], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = []>
+
+// 6 x 4 blocks down groups of 4 rows: 16 blocks in a group, of which the last
+// has 2 rows.
+// CHECK-LABEL: llvm.func @raster
+//       CHECK:   %[[GROUP:.+]] = arith.divui %{{.+}}, %c16_i32
+//       CHECK:   %[[IN:.+]] = arith.remui %{{.+}}, %c16_i32
+//       CHECK:   %[[FIRST:.+]] = arith.muli %[[GROUP]], %c4_i32
+//       CHECK:   %[[LEFT:.+]] = arith.subi %c6_i32, %[[FIRST]]
+//       CHECK:   %[[HEIGHT:.+]] = arith.minsi %{{.+}}, %[[LEFT]]
+//       CHECK:   arith.divui %[[IN]], %[[HEIGHT]]
+//       CHECK:   %[[ROW:.+]] = arith.remui %[[IN]], %[[HEIGHT]]
+//       CHECK:   arith.addi %[[FIRST]], %[[ROW]]
+module attributes {tile.target = #target} {
+  tile.kernel @raster(%x: memref<6x128xf32>, %y: memref<6x128xf32>) axes(%i = 6 step 1 grid, %j = 128 step 32 grid) warps(1) attributes {tile.raster = 4 : i64} {
+    %a = tile.load %x[%i, %j] : memref<6x128xf32> -> tensor<1x32xf32, #pointwise>
+    tile.store %a, %y[%i, %j] : tensor<1x32xf32, #pointwise>, memref<6x128xf32>
+  }
+}

@@ -641,6 +641,55 @@ def PermuteRegisterTilePass : Pass<"deplo-permute-register-tile", "::deplo::tile
            "bytes that every memref argument is aligned to">];
 }
 
+def WidenStoresPass : Pass<"deplo-widen-stores", "::deplo::tile::KernelOp"> {
+  let summary = "lanes exchange elements so that stores are 16 bytes wide";
+  let description = [{
+    A lane holds two neighbours of an accumulator of tensor cores, and four lanes
+    a run of eight. Lanes that exchange registers before the store hold runs of 16
+    bytes each. Where memory allows that, and in kernels with an atom. Before:
+
+    ```mlir
+    #fragments = #tile.layout<[16, 32], register = [[0, 1], [8, 0], [0, 8], [0, 16]],
+                              lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+    tile.store %a, %y[%i, %j] : tensor<16x32xf16, #fragments>, memref<64x64xf16>
+    ```
+
+    After:
+
+    ```mlir
+    #rows = #tile.layout<[16, 32], register = [[0, 1], [0, 2], [0, 4], [8, 0]],
+                         lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = []>
+    %b = tile.convert_layout %a : tensor<16x32xf16, #fragments> -> tensor<16x32xf16, #rows>
+    tile.store %b, %y[%i, %j] : tensor<16x32xf16, #rows>, memref<64x64xf16>
+    ```
+  }];
+  let options = [
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def RasterizeGridPass : Pass<"deplo-rasterize-grid", "::deplo::tile::KernelOp"> {
+  let summary = "numbers the blocks of a contraction so that those at once share operands";
+  let description = [{
+    A row of blocks reads all columns of the second operand. Blocks that go down a
+    group of rows before the next column read, as many as run at once, about as
+    many rows as columns: fewer elements in all. Before:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<4096x64xf16>, %w: memref<64x4096xf16>) axes(%i = 4096 step 128 grid, %j = 4096 step 256 grid) warps(8) {
+    ```
+
+    After, for 132 multiprocessors:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<4096x64xf16>, %w: memref<64x4096xf16>) axes(%i = 4096 step 128 grid, %j = 4096 step 256 grid) warps(8) attributes {tile.raster = 16 : i64} {
+    ```
+  }];
+  let options = [
+    Option<"group", "group", "int64_t", "0",
+           "rows of blocks in a group; 0 for those that suit the target">];
+}
+
 def PrefetchFragmentsPass : Pass<"deplo-prefetch-fragments", "::deplo::tile::KernelOp"> {
   let summary = "fragments are read from shared memory a step ahead of tensor cores";
   let description = [{

@@ -368,6 +368,30 @@ bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
 WaitDependenciesOp launchProgrammatically(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
+// widen_stores
+//===----------------------------------------------------------------------===//
+
+/// Exchanges elements between lanes so that each access of `store` is wider.
+/// Returns the elements of an access then; 0 if nothing was done.
+int64_t widenStore(StoreOp store, int64_t alignment);
+
+//===----------------------------------------------------------------------===//
+// rasterize_grid
+//===----------------------------------------------------------------------===//
+
+/// Attribute of a kernel: the blocks along the last axis but one that are
+/// numbered before those of the next place on the last.
+constexpr llvm::StringLiteral rasterName = "tile.raster";
+
+/// Whether the last two axes are of the grid, with several blocks along each
+/// whose number doesn't depend on the launch.
+bool hasPlaneOfBlocks(KernelOp kernel);
+
+/// The rows of blocks that `blocksAtOnce` blocks are numbered down so that they
+/// read the fewest rows and columns of elements.
+int64_t chooseRaster(KernelOp kernel, int64_t blocksAtOnce);
+
+//===----------------------------------------------------------------------===//
 // Before the lowering
 //===----------------------------------------------------------------------===//
 
