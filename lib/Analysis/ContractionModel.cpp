@@ -34,11 +34,18 @@ static std::vector<int64_t> getPowers(int64_t least, int64_t most,
 }
 
 /// Accumulators, one step of both operands, and what addresses and loops take.
-static int64_t getRegisters(const ContractionChoice &choice) {
+static int64_t getRegisters(const ContractionChoice &choice,
+                            const ContractionFacts &facts) {
   constexpr int64_t forAddresses = 40;
-  return choice.threadRows * choice.threadColumns +
+  return choice.threadRows * choice.threadColumns * facts.sums +
          (choice.threadRows + choice.threadColumns) * choice.vector +
          forAddresses;
+}
+
+/// Of a chunk, or in a block or thread: what all operands have.
+static int64_t getLines(const ContractionFacts &facts, int64_t rows,
+                        int64_t columns) {
+  return rows * facts.rowOperands + columns * facts.columnOperands;
 }
 
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
@@ -48,9 +55,9 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   int64_t threads = choice.warps * lanes;
   if (threads > target.threadsPerBlock)
     return false;
-  choice.registersPerThread = getRegisters(choice);
+  choice.registersPerThread = getRegisters(choice, facts);
   // Rows of a chunk, padded by a vector.
-  choice.sharedBytes = (choice.blockRows + choice.blockColumns) *
+  choice.sharedBytes = getLines(facts, choice.blockRows, choice.blockColumns) *
                        (choice.chunk * facts.elementBytes + vectorBytes) *
                        choice.stages;
   if (choice.registersPerThread > target.registersPerThread ||
@@ -77,14 +84,15 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors;
   double depth = llvm::alignTo(facts.depth, choice.chunk);
   double chunks = depth / choice.chunk;
-  double arithmetic = double(choice.blockRows) * choice.blockColumns * depth /
-                      multiplyAddsPerNanosecond;
+  double arithmetic = double(choice.blockRows) * choice.blockColumns *
+                      facts.sums * depth / multiplyAddsPerNanosecond;
   // A thread reads rows + columns words for rows * columns multiply-adds, and
   // shared memory serves a quarter as many words as the pipes multiply.
-  double sums = choice.threadRows * choice.threadColumns;
-  double reads = 4.0 * (choice.threadRows + choice.threadColumns) / sums;
+  double sums = choice.threadRows * choice.threadColumns * facts.sums;
+  double reads =
+      4.0 * getLines(facts, choice.threadRows, choice.threadColumns) / sums;
   double fill =
-      double(choice.blockRows + choice.blockColumns) * depth *
+      double(getLines(facts, choice.blockRows, choice.blockColumns)) * depth *
       facts.elementBytes /
       (l2Bandwidth * target.dramBytesPerSecond / 1e9 / target.multiprocessors);
   double work = arithmetic * std::max(1.0, reads);
@@ -110,7 +118,7 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
     rest -= waves * wave;
   }
   double bytes = double(facts.batches) * depth * facts.elementBytes *
-                 (facts.rows + facts.columns);
+                 getLines(facts, facts.rows, facts.columns);
   return std::max(nanoseconds, bytes / target.dramBytesPerSecond * 1e9);
 }
 

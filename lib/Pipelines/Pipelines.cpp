@@ -78,6 +78,7 @@ void buildTilePipeline(OpPassManager &manager,
   OpPassManager &kernel = manager.nest<tile::KernelOp>();
   addCleanup(kernel);
   kernel.addPass(tile::createChunkMatmulKPass());
+  kernel.addPass(tile::createFuseChunksPass());
   kernel.addPass(tile::createCooperativeReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createBlockifyLaunchPass());
@@ -187,6 +188,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
+      {"deplo-fuse-chunks", "t:fuse_chunks"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-cluster-reduce", "t:cluster_reduce"},

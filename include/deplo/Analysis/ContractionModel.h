@@ -20,6 +20,9 @@ struct ContractionFacts {
   /// over.
   int64_t batches, rows, columns, depth;
   int64_t elementBytes;
+  /// Sums of one element each, and the operands that give them rows and
+  /// columns.
+  int64_t sums = 1, rowOperands = 1, columnOperands = 1;
 };
 
 /// Fields that are decided already; 0 for those that are not.

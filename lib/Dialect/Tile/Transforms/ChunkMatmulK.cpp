@@ -19,7 +19,8 @@
 // Legality: the reduction adds products of two loads (or of what extends them
 // to the accumulator's type), and both depend on the reduced coordinate along
 // one dimension of their memrefs. Chunks are added in ascending order. Elements
-// beyond the extent are masked to zero in both operands and add nothing.
+// beyond the extent are masked to zero in both operands and add nothing. Sums
+// with several results have a loop for each.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -97,17 +98,19 @@ struct SumOfProducts {
   loop::ReduceOp reduce;
   Factor lhs, rhs;
 
-  static std::optional<SumOfProducts> get(loop::ReduceOp reduce);
+  static std::optional<SumOfProducts> get(loop::ReduceOp reduce,
+                                          unsigned result = 0);
 };
 
 } // namespace
 
-std::optional<SumOfProducts> SumOfProducts::get(loop::ReduceOp reduce) {
-  if (reduce.getNumResults() != 1 || reduce.getMonoids().front() != Monoid::Add)
+std::optional<SumOfProducts> SumOfProducts::get(loop::ReduceOp reduce,
+                                                unsigned result) {
+  if (reduce.getMonoids()[result] != Monoid::Add)
     return std::nullopt;
-  auto type = dyn_cast<RankedTensorType>(reduce.getResult(0).getType());
+  auto type = dyn_cast<RankedTensorType>(reduce.getResult(result).getType());
   auto product =
-      reduce.getYield().getValues().front().getDefiningOp<arith::MulFOp>();
+      reduce.getYield().getValues()[result].getDefiningOp<arith::MulFOp>();
   if (!type || !product)
     return std::nullopt;
   Value variable = reduce.getInductionVar();
@@ -215,12 +218,44 @@ static void chunk(const SumOfProducts &sum, int64_t chunk) {
   reduce.erase();
 }
 
+/// A reduction of its own for each result of `reduce`.
+static SmallVector<loop::ReduceOp> splitResults(loop::ReduceOp reduce) {
+  if (reduce.getNumResults() == 1)
+    return {reduce};
+  SmallVector<loop::ReduceOp> parts;
+  for (OpResult result : reduce->getResults()) {
+    OpBuilder builder(reduce);
+    unsigned number = result.getResultNumber();
+    Monoid monoid = reduce.getMonoids()[number];
+    auto part = loop::ReduceOp::create(builder, reduce.getLoc(), monoid,
+                                       reduce.getExtent(), result.getType());
+    IRMapping mapping;
+    mapping.map(reduce.getInductionVar(), part.getInductionVar());
+    builder.setInsertionPointToEnd(part.getBody());
+    for (Operation &op : reduce.getBody()->without_terminator())
+      builder.clone(op, mapping);
+    loop::YieldOp::create(
+        builder, reduce.getLoc(),
+        mapping.lookup(reduce.getYield().getValues()[number]));
+    result.replaceAllUsesWith(part.getResult(0));
+    parts.push_back(part);
+  }
+  reduce.erase();
+  return parts;
+}
+
 unsigned tile::chunkContractions(KernelOp kernel, int64_t size) {
-  SmallVector<SumOfProducts> sums;
+  SmallVector<loop::ReduceOp> reductions;
   kernel.walk([&](loop::ReduceOp reduce) {
-    if (auto sum = SumOfProducts::get(reduce))
-      sums.push_back(*sum);
+    if (llvm::all_of(llvm::seq(reduce.getNumResults()), [&](unsigned result) {
+          return SumOfProducts::get(reduce, result).has_value();
+        }))
+      reductions.push_back(reduce);
   });
+  SmallVector<SumOfProducts> sums;
+  for (loop::ReduceOp reduce : reductions)
+    for (loop::ReduceOp part : splitResults(reduce))
+      sums.push_back(*SumOfProducts::get(part));
   for (const SumOfProducts &sum : sums) {
     loop::ReduceOp reduce = sum.reduce;
     chunk(sum, std::min<int64_t>(size, llvm::PowerOf2Ceil(reduce.getExtent())));

@@ -672,9 +672,14 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
                                          const Pins &pins,
                                          const TargetDescription &target) {
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
-  ContractionFacts facts{contraction.getBatches(), contraction.getRows(),
-                         contraction.getColumns(), contraction.getDepth(),
-                         contraction.getElementBytes()};
+  ContractionFacts facts{contraction.getBatches(),
+                         contraction.getRows(),
+                         contraction.getColumns(),
+                         contraction.getDepth(),
+                         contraction.getElementBytes(),
+                         int64_t(contraction.products.size()),
+                         contraction.countOperands(/*ofRows=*/true),
+                         contraction.countOperands(/*ofRows=*/false)};
   ContractionPins numbers;
   const SchedulePins &given = pins.numbers;
   if (given.block) {

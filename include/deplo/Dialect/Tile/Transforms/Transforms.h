@@ -36,6 +36,10 @@ unsigned reduceCooperatively(KernelOp kernel);
 /// `size` elements with a tile.dot (002). Returns how many there were.
 unsigned chunkContractions(KernelOp kernel, int64_t size);
 
+/// Makes one loop over chunks of those that load the same operand. Returns how
+/// many loops went into others.
+unsigned fuseChunks(KernelOp kernel);
+
 /// Divides the axes among blocks (005): `block` elements of each axis in a
 /// block of `warps` warps. Fails with an error.
 mlir::LogicalResult blockifyLaunch(KernelOp kernel,
