@@ -4,6 +4,7 @@
 
 import numpy
 import pytest
+
 import sanitize
 from deplo.errors import Error
 from deplo.runtime import Buffer
