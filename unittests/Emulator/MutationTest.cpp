@@ -93,7 +93,8 @@ static const char *const pieces[] = {"%r1",
                                      "/*",
                                      "\"",
                                      "wgmma",
-                                     ".local"};
+                                     ".local",
+                                     "_"};
 
 TEST(Mutation, NeverCrashes) {
   std::mt19937 generator(20260101);
