@@ -603,9 +603,9 @@ SmallVector<FusionGroups::Edge> FusionGroups::getEdges() const {
     for (Use use : uses[producer]) {
       auto group = readers.find(findGroup(use.reader));
       if (group != readers.end())
-        edges.push_back({producer, use,
-                         group->second == openUses[producer] ? 2 * bytes
-                                                             : bytes});
+        edges.push_back(
+            {producer, use,
+             group->second == openUses[producer] ? 2 * bytes : bytes});
     }
   }
   llvm::sort(edges, [](const Edge &a, const Edge &b) {
