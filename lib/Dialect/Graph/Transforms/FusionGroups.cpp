@@ -592,6 +592,27 @@ SmallVector<FusionGroups::Edge> FusionGroups::getEdges() const {
   return edges;
 }
 
+/// Merges what would have to run between the two with the group of `producer`,
+/// in program order and as far as it can be.
+void FusionGroups::mergeBetween(unsigned producer, unsigned consumer) {
+  for (unsigned reader = producer + 1; reader < consumer; ++reader) {
+    unsigned from = findGroup(producer), into = findGroup(consumer);
+    if (!dependsOn(into, from, /*isIndirect=*/true))
+      return;
+    unsigned between = findGroup(reader);
+    if (between == from || between == into ||
+        !dependsOn(into, between, /*isIndirect=*/false))
+      continue;
+    for (const Read &read : primitives[reader].reads) {
+      auto it = producers.find(read.source);
+      if (it != producers.end() &&
+          findGroup(it->second) == findGroup(producer) &&
+          findGroup(reader) != findGroup(producer))
+        (void)merge(it->second, reader);
+    }
+  }
+}
+
 void FusionGroups::fuse() {
   llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> refusals;
   bool hasChanged = true;
@@ -602,6 +623,7 @@ void FusionGroups::fuse() {
       unsigned consumer = edge.use.reader;
       if (findGroup(edge.producer) == findGroup(consumer))
         continue;
+      mergeBetween(edge.producer, consumer);
       if (auto reason = merge(edge.producer, consumer))
         refusals[{edge.producer, consumer}] = *reason;
       else
