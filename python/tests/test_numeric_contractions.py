@@ -277,3 +277,26 @@ def test_attention(heads, mask, dtype, device):
     # Weights of a half float are rounded once before they are multiplied with the values.
     units = 64 + (0 if dtype == torch.float32 else 2 * UNIT[dtype] / F32)
     check(got, want, units, v.double().abs().max().item() * 4, mask)
+
+
+def test_attention_under_a_mask_of_other_lengths(device):
+    """Built for 256 keys, used for two; the second of the batch is no zero."""
+    q, k, v = (randn(2, 4, 2, 8, seed=i) for i in range(3))
+    mask = torch.tril(torch.ones(256, 256)).bool()
+
+    def function(q, k, v, mask):
+        return F.scaled_dot_product_attention(q, k, v, mask[:2, :2])
+
+    (got,) = run(function, (q, k, v, mask), device)
+    want = F.scaled_dot_product_attention(*(x.double() for x in (q, k, v)), is_causal=True)
+    check(got, want, 64, scale=4, what="attention")
+    assert got[1].abs().max() > 0
+
+
+@pytest.mark.parametrize("keys", [128, 129, 131, 200, 227])
+def test_attention_of_one_query_over_keys_of_any_number(keys, device):
+    q = randn(1, 2, 1, 16)
+    k, v = (randn(1, keys, 2, 16, seed=i).transpose(1, 2) for i in (1, 2))
+    (got,) = run(F.scaled_dot_product_attention, (q, k, v), device)
+    want = F.scaled_dot_product_attention(*(x.double() for x in (q, k, v)))
+    check(got, want, 64, scale=4, what=f"{keys} keys")

@@ -61,7 +61,9 @@ TEST(Counters, AsyncCopiesAreLoads) {
   EXPECT_EQ(ran.findings(), "");
   const Counters &counters = ran.outcome.counters;
   EXPECT_EQ(counters.globalRequests, 1u);
-  EXPECT_EQ(counters.globalSectors, 1u);
+  // Eight words; the buffer's address may put one more sector in.
+  EXPECT_GE(counters.globalSectors, 1u);
+  EXPECT_LE(counters.globalSectors, 2u);
   EXPECT_EQ(counters.globalLoadBytes, 32u);
   EXPECT_EQ(counters.globalStoreBytes, 0u);
   EXPECT_EQ(counters.sharedWavefronts, 1u);
