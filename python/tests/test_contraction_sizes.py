@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from numeric import DTYPE_IDS, DTYPES, check, compile_for_gpu, randn, run, sum_units, wanted
 
 by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
@@ -124,7 +123,9 @@ def test_sums_of_positive_numbers(k, whole_size):
 
 
 def test_infinities_meet_ones(device):
-    x = torch.tensor([[torch.inf, 1.0], [1.0, -torch.inf], [torch.nan, 0.0], [torch.inf, -torch.inf]])
+    x = torch.tensor(
+        [[torch.inf, 1.0], [1.0, -torch.inf], [torch.nan, 0.0], [torch.inf, -torch.inf]]
+    )
     (got,) = run(torch.matmul, (x, torch.ones(2, 3)), device)
     want = torch.tensor([[torch.inf], [-torch.inf], [torch.nan], [torch.nan]]).expand(4, 3)
     assert torch.equal(got.isnan(), want.isnan())

@@ -154,10 +154,10 @@ void tile::batchLoads(scf::ForOp loop, int64_t batch) {
   builder.setInsertionPoint(body->getTerminator());
   for (Value offset : steps) {
     IRMapping mapping;
-    mapping.map(loop.getInductionVar(),
-                arith::AddIOp::create(builder, loc, loop.getInductionVar(),
-                                      offset)
-                    .getResult());
+    mapping.map(
+        loop.getInductionVar(),
+        arith::AddIOp::create(builder, loc, loop.getInductionVar(), offset)
+            .getResult());
     for (Operation *op : iteration)
       builder.clone(*op, mapping);
   }
@@ -182,10 +182,10 @@ struct BatchLoadsPass : tile::impl::BatchLoadsPassBase<BatchLoadsPass> {
                        .function(kernel.getSymName());
     // Addresses, loop counters and temporaries of one thread.
     constexpr int64_t otherRegisters = 24, lanes = 32;
-    int64_t registers = std::min<int64_t>(
-        target.getRegistersPerThread(),
-        target.getRegistersPerMultiprocessor() /
-            (kernel.getWarps().value_or(1) * lanes));
+    int64_t registers =
+        std::min<int64_t>(target.getRegistersPerThread(),
+                          target.getRegistersPerMultiprocessor() /
+                              (kernel.getWarps().value_or(1) * lanes));
     registers -= otherRegisters + estimateRegisters(kernel);
     SmallVector<scf::ForOp> loops;
     kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
