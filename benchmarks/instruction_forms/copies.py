@@ -110,17 +110,29 @@ def tensors() -> list[Form]:
 
 
 def _stored(way: str, registers: tuple[str, ...]) -> Form:
-    """st.async and red.async: each thread's to 16 bytes of its own."""
+    """st.async and red.async: each thread's to 16 bytes of the cluster's other block."""
     values = ", ".join(f"%a{i}" for i in range(len(registers)))
     values = f"{{{values}}}" if len(registers) > 1 else values
     size = sum(WIDTH[type] for type in registers) * 128
+    meet = "barrier.cluster.arrive; barrier.cluster.wait;"
     text = (
-        f"{START} mbarrier.arrive.expect_tx.shared.b64 _, [%to], {size};\nREST: bar.sync 0;"
-        f" shl.b32 %w, %t, 4; add.u32 %w, %tile, %w; {way} [%w], {values}, [%to];\n"
-        f"{WAIT.split(chr(10), 1)[1]}\n{_dump('%tile', 'shared', 4)}"
+        f"{START} mbarrier.arrive.expect_tx.shared.b64 _, [%to], {size};\nREST: {meet}"
+        " mov.u32 %b, %cluster_ctarank; xor.b32 %b, %b, 1;"
+        " shl.b32 %w, %t, 4; add.u32 %w, %tile, %w; mapa.shared::cluster.u32 %w, %w, %b;"
+        f" mapa.shared::cluster.u32 %i, %to, %b; {way} [%w], {values}, [%i];\n"
+        f"{WAIT.split(chr(10), 1)[1]} {meet}\n{_dump('%tile', 'shared', 4)}"
     )
-    return Form(way, text, ("b32",) * 4, registers, ("bits",) * len(registers), (("word", 512),),
-                declarations=BARRIER)  # fmt: skip
+    return Form(
+        way,
+        text,
+        ("b32",) * 4,
+        registers,
+        ("bits",) * len(registers),
+        (("word", 512),),
+        blocks=2,
+        declarations=BARRIER,
+        directives=".reqnctapercluster 2, 1, 1",
+    )
 
 
 def stores() -> list[Form]:
@@ -187,4 +199,4 @@ def runs() -> list[Form]:
             Form(f"cp.async of {size} bytes, {kept} kept", text, ("b64",) * 2, ("b64",), ("bits",),
                  (("word", 512),))
         )  # fmt: skip
-    return forms
+    return forms + stores()

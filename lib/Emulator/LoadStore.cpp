@@ -94,7 +94,7 @@ void load(Warp &warp, const Inst &inst, uint32_t mask) {
       if (inst.result(i).id)
         warp.defined[inst.result(i).id] &= ~undefined;
   warp.strongAccesses += inst.a & isStrong;
-  countAccess(warp, inst, inst.space, mask, addresses, bytes * count, false);
+  countAccess(warp, inst, inst.space, mask, addresses, bytes * count);
 }
 
 void store(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -143,7 +143,7 @@ void store(Warp &warp, const Inst &inst, uint32_t mask) {
   }
   if (inst.space != Space::Local)
     ++warp.block->cluster->events;
-  countAccess(warp, inst, inst.space, mask, addresses, bytes * count, true);
+  countAccess(warp, inst, inst.space, mask, addresses, bytes * count);
 }
 
 Space spaceOf(const Form &form) {

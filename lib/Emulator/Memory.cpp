@@ -337,11 +337,27 @@ static uint32_t countSectors(uint32_t mask, const uint64_t *addresses,
   return uint32_t(std::unique(sectors, sectors + count) - sectors);
 }
 
+void deplo::emulator::countWavefronts(Warp &warp, const Inst &inst,
+                                      uint32_t mask, const uint64_t *addresses,
+                                      uint32_t bytes) {
+  InstCounters &counters = countersOf(warp, inst);
+  uint32_t wavefronts = sharedWavefronts(mask, addresses, bytes);
+  counters.wavefronts += wavefronts;
+  counters.maxWavefronts = std::max(counters.maxWavefronts, wavefronts);
+  uint32_t lanesAtOnce = lanesPerWarp / std::clamp(bytes / 4, 1u, 4u);
+  for (unsigned first = 0; first < lanesPerWarp; first += lanesAtOnce) {
+    uint32_t part =
+        lanesAtOnce == 32 ? allLanes : ((1u << lanesAtOnce) - 1) << first;
+    counters.idealWavefronts += (mask & part) != 0;
+  }
+}
+
 void deplo::emulator::countAccess(Warp &warp, const Inst &inst, Space space,
                                   uint32_t mask, const uint64_t *addresses,
-                                  uint32_t bytes, bool isWrite) {
+                                  uint32_t bytes) {
+  if (mask == 0)
+    return;
   InstCounters &counters = countersOf(warp, inst);
-  (void)isWrite;
   ++counters.requests;
   counters.bytes += uint64_t(popcount(mask)) * bytes;
   uint64_t generic[lanesPerWarp];
@@ -352,15 +368,7 @@ void deplo::emulator::countAccess(Warp &warp, const Inst &inst, Space space,
     addresses = generic;
   }
   if (space == Space::Shared) {
-    uint32_t wavefronts = sharedWavefronts(mask, addresses, bytes);
-    counters.wavefronts += wavefronts;
-    counters.maxWavefronts = std::max(counters.maxWavefronts, wavefronts);
-    uint32_t lanesAtOnce = lanesPerWarp / std::clamp(bytes / 4, 1u, 4u);
-    for (unsigned first = 0; first < lanesPerWarp; first += lanesAtOnce) {
-      uint32_t part =
-          lanesAtOnce == 32 ? allLanes : ((1u << lanesAtOnce) - 1) << first;
-      counters.idealWavefronts += (mask & part) != 0;
-    }
+    countWavefronts(warp, inst, mask, addresses, bytes);
   } else if (space == Space::Global || space == Space::Const) {
     counters.sectors += countSectors(mask, addresses, bytes);
   }

@@ -26,6 +26,25 @@ JOIN:
   EXPECT_EQ(ran.outcome.counters.divergentBranches, 1u);
 }
 
+/// Paths that end in a trap are none that others wait for.
+TEST(ControlFlow, LanesMeetBeforeTheEndThoughOneMayTrap) {
+  Ran ran = runBody(std::string(perThread) + R"(
+  setp.lt.u32 %p1, %r0, 16;
+  @%p1 bra SMALL;
+  setp.lt.u32 %p2, %r0, 32;
+  @%p2 bra JOIN;
+  trap;
+SMALL:
+  mov.u32 %r2, 3;
+JOIN:
+  activemask.b32 %r3;
+  st.global.u32 [%rd3], %r3;
+)");
+  EXPECT_EQ(ran.findings(), "");
+  EXPECT_EQ(ran.out[0], 0xffffffffu);
+  EXPECT_EQ(ran.out[31], 0xffffffffu);
+}
+
 TEST(ControlFlow, LoopsOfDifferentLengths) {
   Ran ran = runBody(std::string(perThread) + R"(
   mov.u32 %r1, 0;

@@ -564,23 +564,49 @@ FusionGroups::checkMember(const Primitive &primitive) {
   return std::nullopt;
 }
 
+/// Reads between groups, those first whose merging saves most bytes: the read
+/// of a value, and that it is written if no other group needs it. Reads that
+/// save as much stay in program order.
+SmallVector<FusionGroups::Edge> FusionGroups::getEdges() const {
+  SmallVector<Edge> edges;
+  for (unsigned producer = 0; producer < primitives.size(); ++producer) {
+    llvm::SmallDenseMap<unsigned, unsigned> readers; // uses by groups
+    for (Use use : uses[producer])
+      if (unsigned group = findGroup(use.reader); group != findGroup(producer))
+        ++readers[group];
+    if (readers.empty())
+      continue;
+    int64_t bytes = getBytes(primitives[producer].op->getResult(0), sizes);
+    for (Use use : uses[producer]) {
+      auto group = readers.find(findGroup(use.reader));
+      if (group != readers.end())
+        edges.push_back(
+            {producer, use,
+             group->second == openUses[producer] ? 2 * bytes : bytes});
+    }
+  }
+  llvm::sort(edges, [](const Edge &a, const Edge &b) {
+    return std::tuple(-a.bytes, a.use.reader, a.use.read) <
+           std::tuple(-b.bytes, b.use.reader, b.use.read);
+  });
+  return edges;
+}
+
 void FusionGroups::fuse() {
   llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> refusals;
   bool hasChanged = true;
   // Merges may remove what stood in the way of earlier ones, seldom twice.
   for (int round = 0; round < 3 && hasChanged; ++round) {
     hasChanged = false;
-    for (unsigned consumer = 0; consumer < primitives.size(); ++consumer)
-      for (const Read &read : primitives[consumer].reads) {
-        auto it = producers.find(read.source);
-        if (it == producers.end() ||
-            findGroup(it->second) == findGroup(consumer))
-          continue;
-        if (auto reason = merge(it->second, consumer))
-          refusals[{it->second, consumer}] = *reason;
-        else
-          hasChanged = true;
-      }
+    for (const Edge &edge : getEdges()) {
+      unsigned consumer = edge.use.reader;
+      if (findGroup(edge.producer) == findGroup(consumer))
+        continue;
+      if (auto reason = merge(edge.producer, consumer))
+        refusals[{edge.producer, consumer}] = *reason;
+      else
+        hasChanged = true;
+    }
   }
   for (unsigned consumer = 0; consumer < primitives.size(); ++consumer)
     for (const Read &read : primitives[consumer].reads) {
