@@ -358,7 +358,7 @@ def test_products(name, device):
 
 
 def test_a_symbolic_number_of_terms_is_refused(compiler):
-    with pytest.raises(deplo.Error, match="sums over axis 2 of size rows, .* a fixed size"):
+    with pytest.raises(deplo.Error, match=r"sums over axis 2 of size rows, .* a fixed size"):
         shapes = ({1: ROWS}, {0: ROWS})
         compiled(torch.matmul, (randn(3, 8), randn(8, 5)), shapes, "host")
 
