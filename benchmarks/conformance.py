@@ -197,6 +197,7 @@ def main() -> int:
     parser.add_argument("action", choices=("record", "compare", "check"))
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--groups", help="record only these; default all")
+    parser.add_argument("--missing", action="store_true", help="record what the file has not")
     arguments = parser.parse_args()
     if arguments.action == "check":
         return check()
@@ -205,7 +206,11 @@ def main() -> int:
     if arguments.action == "compare":
         return compare(arguments.file)
     groups = arguments.groups.split(",") if arguments.groups else [None]
-    return record(arguments.file, [form for group in groups for form in all_forms(group)])
+    forms = [form for group in groups for form in all_forms(group)]
+    if arguments.missing and arguments.file.exists():
+        recorded = load(arguments.file)
+        forms = [form for form in forms if form.name not in recorded]
+    return record(arguments.file, forms)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ def run_package(path: Path, device: str) -> list[str]:
     finally:
         for pointer in pointers:
             memory.free(pointer)
+        executable.close()
     return [kernel["name"] for kernel in executable.manifest["kernels"]]
 
 

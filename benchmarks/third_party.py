@@ -4,7 +4,7 @@
 
     python benchmarks/third_party.py record OUT.xz         on a machine with a GPU
     python benchmarks/third_party.py compare RESULTS.xz    anywhere
-    python benchmarks/third_party.py run NAME,...          some on the GPU, to be profiled
+    python benchmarks/third_party.py run "NAME;..."        some on the GPU, or all, to be profiled
 
 They are CUDA C++ at -O0 and -O3 and hand-built Hopper kernels, all in python/tests/ptx. Results
 are the same bits, but for kernels with approximate instructions, which say how near they are.
@@ -146,6 +146,27 @@ def _cuda_cases(level: str) -> dict[str, Callable[[], Case]]:
     return {f"{case.__name__} {level}": case for case in made}
 
 
+def _recursion_cases(level: str) -> dict[str, Callable[[], Case]]:
+    def case(kernel: str, block: int, *arguments, outputs) -> Case:
+        launch = Launch(f"recursion.{level}.ptx", kernel, list(arguments),
+                        dict(grid=1, block=block))  # fmt: skip
+        return Case([launch], list(outputs))
+
+    def calls() -> Case:
+        y, z = _int(64), _int(64)
+        return case("numbers", 64, Uninitialized(y), Uninitialized(z), outputs=[y, z])
+
+    def sort() -> Case:
+        x = integers(-50, 50, 40, 17)
+        return case("rows", 40, x, c_int32(17), outputs=[x])
+
+    def turns() -> Case:
+        y = _int(16)
+        return case("turns", 16, Uninitialized(y), outputs=[y])
+
+    return {f"recursion, {case.__name__} {level}": case for case in (calls, sort, turns)}
+
+
 # ---------------------------------------------------------------------------------------------
 # Hopper kernels
 # ---------------------------------------------------------------------------------------------
@@ -280,6 +301,8 @@ def _stages(stages: int, bytes: int) -> int:
 CASES: dict[str, Callable[[], Case]] = {
     **_cuda_cases("O0"),
     **_cuda_cases("O3"),
+    **_recursion_cases("O0"),
+    **_recursion_cases("O3"),
     "gemm_tma": gemm_tma,
     "gemm_cluster": gemm_cluster,
     "gemm_mma": gemm_mma,
@@ -346,7 +369,7 @@ def record(path: Path, only: str | None = None) -> None:
     gpu, modules = Gpu(), {}
     results: dict[str, list[bytes]] = {}
     for name, make in CASES.items():
-        if only is not None and name not in only.split(","):
+        if only not in (None, "all") and name not in only.split(";"):
             continue
         case = make()
         try:

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Asynchronous copies: cp.async, bulk copies and boxes of tensors, and their reductions.
+"""Asynchronous copies: cp.async, stores to blocks, bulk copies and boxes of tensors, and their
+reductions.
 
 Results are all of the block's shared memory, or of the memory behind the tensor map.
 """
 
-from .form import NUMBERS, Form, Map
+from .form import NUMBERS, WIDTH, Form, Map
 
 BARRIER = ".shared .align 8 .b8 barrier[8];"
 LEADER = "setp.ne.u32 %more, %t, 0; @%more bra REST;"
@@ -108,6 +109,50 @@ def tensors() -> list[Form]:
     return forms
 
 
+def _stored(way: str, registers: tuple[str, ...]) -> Form:
+    """st.async and red.async: each thread's to 16 bytes of the cluster's other block."""
+    values = ", ".join(f"%a{i}" for i in range(len(registers)))
+    values = f"{{{values}}}" if len(registers) > 1 else values
+    size = sum(WIDTH[type] for type in registers) * 128
+    meet = "barrier.cluster.arrive; barrier.cluster.wait;"
+    text = (
+        f"{START} mbarrier.arrive.expect_tx.shared.b64 _, [%to], {size};\nREST: {meet}"
+        " mov.u32 %b, %cluster_ctarank; xor.b32 %b, %b, 1;"
+        " shl.b32 %w, %t, 4; add.u32 %w, %tile, %w; mapa.shared::cluster.u32 %w, %w, %b;"
+        f" mapa.shared::cluster.u32 %i, %to, %b; {way} [%w], {values}, [%i];\n"
+        f"{WAIT.split(chr(10), 1)[1]} {meet}\n{_dump('%tile', 'shared', 4)}"
+    )
+    return Form(
+        way,
+        text,
+        ("b32",) * 4,
+        registers,
+        ("bits",) * len(registers),
+        (("word", 512),),
+        blocks=2,
+        declarations=BARRIER,
+        directives=".reqnctapercluster 2, 1, 1",
+    )
+
+
+def stores() -> list[Form]:
+    way = "async.shared::cluster.mbarrier::complete_tx::bytes"
+    forms = [
+        _stored(f"st.{way}{vector}.{type}", (type,) * count)
+        for vector, type, count in (("", "b32", 1), ("", "b64", 1), (".v2", "b32", 2),
+                                    (".v2", "b64", 2), (".v4", "b32", 4))
+    ]  # fmt: skip
+    way = "async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes"
+    for type, ops in (
+        ("u32", ("add", "min", "max", "inc", "dec")),
+        ("s32", ("add", "min", "max")),
+        ("u64", ("add",)),
+        ("b32", ("and", "or", "xor")),
+    ):
+        forms += [_stored(f"red.{way}.{op}.{type}", ("b" + type[1:],)) for op in ops]
+    return forms
+
+
 def runs() -> list[Form]:
     """Bytes without a tensor map: 512 of them, of the threads' slots in global memory."""
     load = (
@@ -154,4 +199,4 @@ def runs() -> list[Form]:
             Form(f"cp.async of {size} bytes, {kept} kept", text, ("b64",) * 2, ("b64",), ("bits",),
                  (("word", 512),))
         )  # fmt: skip
-    return forms
+    return forms + stores()

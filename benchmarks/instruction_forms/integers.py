@@ -44,6 +44,8 @@ def arithmetic() -> list[Form]:
     for type in ("u32", "s32"):
         for part in ("lo", "hi"):
             forms += [_same(f"mul24.{part}", type, 2), _same(f"mad24.{part}", type, 3)]
+        if type == "s32":
+            forms.append(_same("mad24.hi.sat", type, 3))
         forms += [
             lanes(f"{op}.{type}.{other} {{d}}, {{a}}, {{b}}, {{c}};", "b32", ("b32",) * 3)
             for op in ("dp4a", "dp2a.lo", "dp2a.hi")
@@ -124,6 +126,11 @@ def bits() -> list[Form]:
     for table in (0x80, 0xFE, 0x96, 0xE8, 0xCA, 0x1B, 0x00, 0xFF):
         text = f"lop3.b32 {{d}}, {{a}}, {{b}}, {{c}}, {table:#x};"
         forms.append(lanes(text, "b32", ("b32",) * 3))
+    for op in ("and", "or"):
+        text = f"lop3.{op}.b32 {{d}}|{{e}}, {{a}}, {{b}}, {{c}}, 0x80, {{f}};"
+        forms.append(
+            lanes(text, ("b32", "pred"), ("b32",) * 3 + ("pred",), ("few",) * 3 + ("bits",))
+        )
     forms.append(
         lanes("fns.b32 {d}, {a}, {b}, {c};", "b32", ("b32",) * 3, ("bits", "lane", "small"))
     )

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from harness import cases
-from harness.cases import Case, load_suite, suites
+from harness.cases import Case, Indices, load_suite, suites
 
 
 def test_all_suites_are_listed():
-    assert suites() == ["membound", "seed84"]
+    assert suites() == ["gemm", "membound", "seed84"]
 
 
 def test_seed84_is_complete():
@@ -71,8 +71,27 @@ def test_filter_is_a_regular_expression():
     ]
 
 
+def test_indices_are_of_the_declared_range_whatever_the_type(tmp_path, monkeypatch):
+    rows = '{"shape": [6, 50], "below": 7}'
+    case = f'{{"name": "rows", "family": "f", "inputs": [[7, 3], {rows}], "expr": "a[b]"}}'
+    (tmp_path / "gather.json").write_text(f'{{"cases": [{case}]}}')
+    monkeypatch.setattr(cases, "SUITES", tmp_path)
+    (case,) = load_suite("gather")
+    assert case.inputs == ((7, 3), Indices((6, 50), 7))
+    table, indices = case.random_inputs(torch.bfloat16, "cpu")
+    assert table.dtype == torch.bfloat16 and indices.dtype == torch.int64
+    assert indices.shape == (6, 50) and set(indices.flatten().tolist()) == set(range(7))
+    assert torch.equal(case.random_inputs(torch.float32, "cpu")[1], indices)
+    assert case.float64([table, indices]).dtype == torch.float64
+    assert case.empty_inputs(torch.float32)[1].dtype == torch.int64
+    # The table and the result of halves, and the indices of eight bytes.
+    assert case.size(torch.bfloat16) == (2 * 7 * 3 + 8 * 300 + 2 * 300 * 3, 0)
+
+
 def test_unknown_suite_is_an_error():
-    with pytest.raises(ValueError, match="there is no suite 'none'; there are membound, seed84"):
+    with pytest.raises(
+        ValueError, match="there is no suite 'none'; there are gemm, membound, seed84"
+    ):
         load_suite("none")
 
 

@@ -60,8 +60,14 @@ static int64_t getTotalBytes(const ContractionChoice &choice,
                              const ContractionFacts &facts) {
   constexpr int64_t bytesOfF32 = 4;
   return sumsInTwoLevels(facts.depth, facts.elementBytes)
-             ? choice.blockRows * choice.blockColumns * bytesOfF32
+             ? choice.blockRows * choice.blockColumns * facts.sums * bytesOfF32
              : 0;
+}
+
+/// Of a chunk, or in a block or thread: what all operands have.
+static int64_t getLines(const ContractionFacts &facts, int64_t rows,
+                        int64_t columns) {
+  return rows * facts.rowOperands + columns * facts.columnOperands;
 }
 
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
@@ -76,10 +82,10 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 2;
   int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 2;
   choice.registersPerThread = getContractionRegisters(
-      choice.threadRows * choice.threadColumns,
-      choice.threadRows * ofLhs + choice.threadColumns * ofRhs);
+      choice.threadRows * choice.threadColumns * facts.sums,
+      getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
   // Rows of a chunk, padded by a vector.
-  choice.sharedBytes = (choice.blockRows + choice.blockColumns) *
+  choice.sharedBytes = getLines(facts, choice.blockRows, choice.blockColumns) *
                            (choice.chunk * facts.elementBytes + vectorBytes) *
                            choice.stages +
                        getTotalBytes(choice, facts);
@@ -107,16 +113,19 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors;
   double depth = llvm::alignTo(facts.depth, choice.chunk);
   double chunks = depth / choice.chunk;
-  double arithmetic = double(choice.blockRows) * choice.blockColumns * depth /
-                      multiplyAddsPerNanosecond;
+  double arithmetic = double(choice.blockRows) * choice.blockColumns *
+                      facts.sums * depth / multiplyAddsPerNanosecond;
   // A thread reads rows + columns words for rows * columns multiply-adds, and
   // shared memory serves a quarter as many words as the pipes multiply.
-  double sums = choice.threadRows * choice.threadColumns;
-  double reads = 4.0 * (choice.threadRows + choice.threadColumns) / sums;
+  double sums = choice.threadRows * choice.threadColumns * facts.sums;
+  double reads =
+      4.0 * getLines(facts, choice.threadRows, choice.threadColumns) / sums;
   constexpr int64_t resultBytes = 4;
   double run = choice.chunk * facts.elementBytes < lineBytes ? shortRunCost : 1;
-  double loaded = choice.blockRows * (facts.isLhsAlongDepth ? run : 1) +
-                  choice.blockColumns * (facts.isRhsAlongDepth ? run : 1);
+  double loaded =
+      choice.blockRows * facts.rowOperands * (facts.isLhsAlongDepth ? run : 1) +
+      choice.blockColumns * facts.columnOperands *
+          (facts.isRhsAlongDepth ? run : 1);
   double fill = (loaded * depth * facts.elementBytes +
                  double(choice.blockRows) * choice.blockColumns * resultBytes) /
                 (target.dramBytesPerSecond / 1e9 / target.multiprocessors);
@@ -145,7 +154,7 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
     rest -= waves * wave;
   }
   double bytes = double(facts.batches) * depth * facts.elementBytes *
-                 (facts.rows + facts.columns);
+                 getLines(facts, facts.rows, facts.columns);
   double share = reachedBandwidth * target.dramBytesPerSecond / 1e9;
   return std::max(nanoseconds, bytes / share);
 }
@@ -216,9 +225,8 @@ chooseContraction(const ContractionFacts &facts,
       depths = {stages, 2, 1}; // where shared memory is short
     considerTiles(depths);
   };
-  int64_t leastChunk = mostChunk * facts.elementBytes == lineBytes
-                           ? mostChunk / 2
-                           : mostChunk;
+  int64_t leastChunk =
+      mostChunk * facts.elementBytes == lineBytes ? mostChunk / 2 : mostChunk;
   for (int64_t chunk : getPowers(leastChunk, mostChunk, pins.chunk))
     considerChunk(chunk);
   if (!best) {

@@ -139,6 +139,14 @@ private:
            std::any_of(access.strides.begin(), access.strides.begin() + numAxes,
                        varies);
   }
+  /// Whether there is a row that all iterations of the axes share.
+  bool hasSharedRow() const {
+    return std::any_of(facts.accesses.begin(), facts.accesses.end(),
+                       [&](const ScheduleAccess &access) {
+                         return !access.isStore && !isKept(access) &&
+                                access.strides.back() != 0;
+                       });
+  }
   bool isStaged(const ScheduleChoice &candidate) const;
   bool keepsPart(const ScheduleChoice &candidate) const;
   double getRowBytes(const ScheduleChoice &candidate) const;
@@ -540,7 +548,8 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double chunks =
       candidate.chunk ? std::ceil(rowElements / candidate.chunk) : 1;
   double instructions =
-      (double(candidate.elementsPerThread) * (facts.instructions + 1) +
+      (double(candidate.elementsPerThread) *
+           (facts.instructions + 1 + double(facts.indexInstructions) / vector) +
        (candidate.chunk ? stepInstructions : 0)) *
           chunks +
       (facts.dependentReductions + facts.scans * chunks) *
@@ -571,6 +580,9 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double scan = facts.scans * estimateExchange(candidate);
   double latency =
       access + compute + estimateReduction(candidate) + chunks * scan;
+  // Rows that are on chip wait for what all rows share, a batch at a time.
+  if (isStaged(candidate) && hasSharedRow())
+    latency += std::ceil(chunks / candidate.unroll) * l2Latency;
   if (candidate.cluster > 1)
     latency += facts.dependentReductions * clusterExchangeLatency;
   // How much of its share of the bandwidth a multiprocessor can use, and how

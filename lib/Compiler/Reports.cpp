@@ -32,6 +32,13 @@ static std::string toString(Attribute attribute) {
   return text;
 }
 
+static void countLaunches(ModuleOp module, std::vector<KernelReport> &reports) {
+  llvm::StringMap<int64_t> launches;
+  module.walk([&](loop::LaunchOp launch) { ++launches[launch.getKernel()]; });
+  for (KernelReport &report : reports)
+    report.launches = std::max<int64_t>(launches.lookup(report.name), 1);
+}
+
 void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
   auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
   SymbolicSizes sizes = SymbolicSizes::get(module);
@@ -64,6 +71,7 @@ void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
     report.rooflineMicroseconds = highest.first;
     report.bound = highest.second.str();
   }
+  countLaunches(module, reports);
 }
 
 static void addTraffic(tile::KernelOp kernel, KernelReport &report) {

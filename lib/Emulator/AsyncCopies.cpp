@@ -21,6 +21,7 @@ namespace {
 void copyAsync(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint32_t bytes = inst.a;
   uint64_t targets[lanesPerWarp] = {}, origins[lanesPerWarp] = {};
+  uint32_t readers = 0;
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
     uint64_t to = targets[lane] = addressOf(warp, inst.source(0), lane);
@@ -37,6 +38,7 @@ void copyAsync(Warp &warp, const Inst &inst, uint32_t mask) {
                            " bytes copied");
     uint8_t buffer[16] = {};
     if (size) {
+      readers |= 1u << lane;
       const uint8_t *source =
           accessMemory(warp, inst, lane, Space::Global, from, size, Access(),
                        size == bytes ? bytes : 1);
@@ -56,8 +58,8 @@ void copyAsync(Warp &warp, const Inst &inst, uint32_t mask) {
     warp.lastCopyGroup[lane] = warp.copyGroups[lane] + 1;
   }
   ++warp.block->cluster->events;
-  countAccess(warp, inst, Space::Global, mask, origins, bytes, false);
-  countAccess(warp, inst, Space::Shared, mask, targets, bytes, true);
+  countAccess(warp, inst, Space::Global, readers, origins, bytes);
+  countWavefronts(warp, inst, mask, targets, bytes);
 }
 
 Handler selectCopy(Form &form, Inst &inst) {

@@ -176,7 +176,7 @@ void atomic(Warp &warp, const Inst &inst, uint32_t mask) {
   }
   ++warp.strongAccesses;
   ++warp.block->cluster->events;
-  countAccess(warp, inst, inst.space, mask, addresses, bytes * count, true);
+  countAccess(warp, inst, inst.space, mask, addresses, bytes * count);
 }
 
 Handler selectAtomic(Form &form, Inst &inst) {

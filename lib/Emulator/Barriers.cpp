@@ -278,12 +278,8 @@ bool isClusterComplete(const Cluster &cluster) {
 }
 
 void openCluster(Cluster &cluster) {
-  if (cluster.clocks) {
-    std::vector<ClusterClocks::Party> parties;
-    for (const Barrier::Arrival &arrival : cluster.barrier.arrivals)
-      parties.push_back({arrival.warp, arrival.mask, true});
-    cluster.clocks->synchronize(parties);
-  }
+  if (cluster.clocks)
+    cluster.done = std::exchange(cluster.arriving, nullptr);
   cluster.barrier = Barrier();
   ++cluster.barrierPhase;
   ++cluster.events;
@@ -294,9 +290,14 @@ void openCluster(Cluster &cluster) {
         if (split.state == Split::State::Parked && split.isInCluster) {
           split.state = Split::State::Ready;
           split.isInCluster = false;
+          if (cluster.clocks)
+            cluster.clocks->acquire(warp, split.mask, *cluster.done);
         }
     }
 }
+
+/// Inst::a of barrier.cluster.arrive: it releases nothing but what a fence did.
+constexpr uint32_t isRelaxed = 1;
 
 void clusterArrive(Warp &warp, const Inst &inst, uint32_t mask) {
   Cluster &cluster = *warp.block->cluster;
@@ -311,6 +312,16 @@ void clusterArrive(Warp &warp, const Inst &inst, uint32_t mask) {
     warp.hasClusterArrival |= 1u << lane;
   });
   cluster.barrier.arrivals.push_back({&warp, mask, &inst, false});
+  if (ClusterClocks *clocks = cluster.clocks.get()) {
+    if (!cluster.arriving)
+      cluster.arriving = std::make_shared<SyncPoint>();
+    if (inst.a & isRelaxed)
+      forLanes(mask, [&](unsigned lane) {
+        clocks->releaseFenced(warp, lane, *cluster.arriving);
+      });
+    else
+      clocks->releaseAll(warp, mask, *cluster.arriving);
+  }
   if (isClusterComplete(cluster))
     openCluster(cluster);
 }
@@ -323,8 +334,11 @@ void clusterWait(Warp &warp, const Inst &inst, uint32_t mask) {
                      "the thread waits for the cluster barrier without having "
                      "arrived at it");
   warp.hasClusterArrival &= ~mask;
-  if (warp.clusterPhase[firstLane(mask)] != cluster.barrierPhase)
+  if (warp.clusterPhase[firstLane(mask)] != cluster.barrierPhase) {
+    if (cluster.clocks)
+      cluster.clocks->acquire(warp, mask, *cluster.done);
     return;
+  }
   park(warp, Split::State::Parked, inst).isInCluster = true;
 }
 
@@ -341,7 +355,10 @@ const Definition table[] = {
        return warpSync;
      }},
     {"barrier", "cluster arrive release|relaxed? aligned?", "",
-     [](Form &, Inst &) -> Handler { return clusterArrive; }},
+     [](Form &form, Inst &inst) -> Handler {
+       inst.a = form.has("relaxed") ? isRelaxed : 0;
+       return clusterArrive;
+     }},
     {"barrier", "cluster wait acquire? aligned?", "",
      [](Form &, Inst &) -> Handler { return clusterWait; }},
 };

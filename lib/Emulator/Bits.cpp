@@ -307,14 +307,28 @@ void lop3(Warp &warp, const Inst &inst, uint32_t mask) {
   });
 }
 
+/// Whether any bit is set, and or or another predicate: b says which.
+void lop3Predicate(Warp &warp, const Inst &inst, uint32_t mask) {
+  uint32_t other = warp.predicate(inst.source(3));
+  lop3(warp, inst, mask);
+  const auto *result = warp.row<uint32_t>(inst.result(0));
+  uint32_t any = 0;
+  forLanes(mask,
+           [&](unsigned lane) { any |= uint32_t(result[lane] != 0) << lane; });
+  writePredicate(warp, inst.result(1), mask,
+                 inst.b ? any & other : any | other);
+}
+
 Handler selectLop3(Form &form, Inst &inst) {
-  const Operand &last = form.ast.operands.back();
+  const bool isPredicate = form.has("or") || form.has("and");
+  const Operand &last = form.ast.operands[4];
   std::optional<int64_t> value = form.decoder.constant(last);
   if (!value || *value < 0 || *value > 255)
     form.decoder.fail(last.location,
                       "the truth table of lop3 must be from 0 to 255");
   inst.a = uint32_t(value.value_or(0));
-  return lop3;
+  inst.b = form.has("and");
+  return isPredicate ? lop3Predicate : lop3;
 }
 
 /// The selector of the four bytes in `mode` for control `n`.
@@ -406,6 +420,7 @@ const Definition table[] = {
      [](Form &, Inst &) { return sameTypes<BmskWrap, 2, uint32_t>(); }},
     {"szext", "clamp|wrap u32|s32", "=T T u32", selectSzext},
     {"lop3", "b32", "=T T T T @", selectLop3},
+    {"lop3", "or|and b32", "=T|p T T T @ p", selectLop3},
     {"prmt", "b32 f4e|b4e|rc8|ecl|ecr|rc16?", "=T T T T", selectPrmt},
 };
 

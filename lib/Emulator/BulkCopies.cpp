@@ -1,41 +1,22 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// cp.async.bulk and cp.reduce.async.bulk, of runs of bytes and of boxes of
-// tensors. They go through the async proxy.
+// cp.async.bulk and cp.reduce.async.bulk of runs of bytes, and the groups of
+// all bulk copies. They go through the async proxy.
 
-#include "Float.h"
+#include "BulkCopies.h"
 #include "Lanes.h"
-#include "MBarriers.h"
-#include "Memory.h"
-
-#include "deplo/Emulator/TensorMap.h"
 
 #include <algorithm>
 
 using namespace deplo::emulator;
-using deplo::runtime::Result;
 
-namespace {
+//===----------------------------------------------------------------------===//
+// Moving bytes
+//===----------------------------------------------------------------------===//
 
-/// Which way a copy goes, and what its end is told to. Inst::a.
-enum class Route : uint32_t {
-  /// To shared memory, with a memory barrier.
-  Load,
-  /// From shared memory to that of a block of the cluster, with a barrier.
-  Exchange,
-  /// From shared to global memory, in bulk groups.
-  Store,
-  /// Nothing but a hint.
-  Prefetch
-};
-
-/// Inst::b: the operation of a reduction.
-enum class Reduce : uint32_t { None, Add, Min, Max, Inc, Dec, And, Or, Xor };
-
-constexpr uint32_t unit = 16;
-
-Actor groupActor(const Warp &warp, unsigned lane, Agent agent) {
+Actor deplo::emulator::groupActor(const Warp &warp, unsigned lane,
+                                  Agent agent) {
   Actor actor;
   actor.agent = agent;
   actor.clock = warp.bulkGroups[lane] + 1;
@@ -43,7 +24,7 @@ Actor groupActor(const Warp &warp, unsigned lane, Agent agent) {
   return actor;
 }
 
-Actor barrierActor(MBarrierRef ref) {
+Actor deplo::emulator::barrierActor(MBarrierRef ref) {
   Actor actor;
   actor.agent = Agent::MBarrier;
   actor.barrier = ref.barrier->clock;
@@ -52,58 +33,8 @@ Actor barrierActor(MBarrierRef ref) {
   return actor;
 }
 
-uint64_t reduceWord(Reduce op, Type type, uint64_t old, uint64_t value) {
-  auto floating = [&](double x, double y) {
-    if (op == Reduce::Add)
-      return addToOdd(x, y);
-    return op == Reduce::Min ? lesserOf(x, y) : greaterOf(x, y);
-  };
-  switch (type) {
-  case Type::F16:
-    return encode(f16Format,
-                  floating(decode(f16Format, uint32_t(old)),
-                           decode(f16Format, uint32_t(value))),
-                  Rounding::NearestEven);
-  case Type::BF16:
-    return encode(bf16Format,
-                  floating(decode(bf16Format, uint32_t(old)),
-                           decode(bf16Format, uint32_t(value))),
-                  Rounding::NearestEven);
-  case Type::F32:
-    return encode(f32Format,
-                  floating(asFloat(uint32_t(old)), asFloat(uint32_t(value))),
-                  Rounding::NearestEven);
-  case Type::F64:
-    return asBits(addInMemory(asDouble(old), asDouble(value)));
-  default:
-    break;
-  }
-  bool isLess = isSigned(type)
-                    ? (typeSize(type) == 4 ? int32_t(value) < int32_t(old)
-                                           : int64_t(value) < int64_t(old))
-                    : value < old;
-  switch (op) {
-  case Reduce::Add:
-    return old + value;
-  case Reduce::Min:
-    return isLess ? value : old;
-  case Reduce::Max:
-    return isLess ? old : value;
-  case Reduce::Inc:
-    return old >= value ? 0 : old + 1;
-  case Reduce::Dec:
-    return old == 0 || old > value ? value : old - 1;
-  case Reduce::And:
-    return old & value;
-  case Reduce::Or:
-    return old | value;
-  default:
-    return old ^ value;
-  }
-}
-
-void writeBytes(uint8_t *target, const uint8_t *value, uint32_t bytes,
-                Reduce op, Type type) {
+static void writeBytes(uint8_t *target, const uint8_t *value, uint32_t bytes,
+                       Reduce op, Type type) {
   if (op == Reduce::None) {
     std::memcpy(target, value, bytes);
     return;
@@ -118,18 +49,9 @@ void writeBytes(uint8_t *target, const uint8_t *value, uint32_t bytes,
   }
 }
 
-/// One end of a copy.
-struct End {
-  Space space;
-  Actor actor;
-  /// Of the elements, for reductions.
-  Type type = Type::None;
-};
-
-/// Moves up to 16 bytes; false after a fault.
-bool moveBytes(Warp &warp, const Inst &inst, unsigned lane, const End &from,
-               uint64_t source, const End &to, uint64_t target,
-               uint32_t bytes) {
+bool deplo::emulator::moveBytes(Warp &warp, const Inst &inst, unsigned lane,
+                                const End &from, uint64_t source, const End &to,
+                                uint64_t target, uint32_t bytes) {
   Access read, write;
   read.actor = from.actor;
   write.actor = to.actor;
@@ -140,7 +62,7 @@ bool moveBytes(Warp &warp, const Inst &inst, unsigned lane, const End &from,
       accessMemory(warp, inst, lane, from.space, source, bytes, read, 1);
   if (!origin)
     return false;
-  uint8_t buffer[unit];
+  uint8_t buffer[bulkUnit];
   std::memcpy(buffer, origin, bytes);
   uint8_t *place =
       accessMemory(warp, inst, lane, to.space, target, bytes, write, 1);
@@ -150,29 +72,19 @@ bool moveBytes(Warp &warp, const Inst &inst, unsigned lane, const End &from,
   return true;
 }
 
-/// The same byte in another block of the cluster.
-uint64_t inBlock(uint64_t address, uint32_t rank) {
+uint64_t deplo::emulator::inBlock(uint64_t address, uint32_t rank) {
   constexpr uint64_t offsetMask = (uint64_t(1) << sharedRankShift) - 1;
   return (address & offsetMask) | uint64_t(rank) << sharedRankShift;
 }
 
-/// The blocks that a load goes to. Inst::c: bit 0, it is multicast.
-uint32_t targetsOf(Warp &warp, const Inst &inst, unsigned lane,
-                   uint64_t address, unsigned maskSource) {
+uint32_t deplo::emulator::targetsOf(Warp &warp, const Inst &inst, unsigned lane,
+                                    uint64_t address, unsigned maskSource) {
   if (!(inst.c & 1))
     return 1u << (address >> sharedRankShift);
   return warp.row<uint16_t>(inst.source(maskSource))[lane];
 }
 
-bool checkShared(Warp &warp, const Inst &inst, unsigned lane, uint64_t address,
-                 uint32_t alignment) {
-  if (address % alignment == 0)
-    return true;
-  warp.failAt(Fault::Misaligned, inst, int(lane), address,
-              "the shared memory of a bulk copy must be aligned to " +
-                  std::to_string(alignment));
-  return false;
-}
+namespace {
 
 //===----------------------------------------------------------------------===//
 // Runs of bytes
@@ -186,7 +98,8 @@ void copyBulk(Warp &warp, const Inst &inst, uint32_t mask) {
     uint64_t target = addressOf(warp, inst.source(0), lane);
     uint64_t origin = addressOf(warp, inst.source(1), lane);
     uint32_t bytes = warp.row<uint32_t>(inst.source(2))[lane];
-    if (bytes == 0 || bytes % unit || target % unit || origin % unit)
+    if (bytes == 0 || bytes % bulkUnit || target % bulkUnit ||
+        origin % bulkUnit)
       return warp.failAt(Fault::Misaligned, inst, int(lane), target,
                          "a bulk copy's addresses and size must be multiples "
                          "of 16; the size is " +
@@ -218,9 +131,9 @@ void copyBulk(Warp &warp, const Inst &inst, uint32_t mask) {
           return;
         from.actor = to.actor = barrierActor(barrier);
       }
-      for (uint32_t done = 0; done < bytes; done += unit)
+      for (uint32_t done = 0; done < bytes; done += bulkUnit)
         if (!moveBytes(warp, inst, lane, from, origin + done, to, place + done,
-                       unit))
+                       bulkUnit))
           return;
       if (barrier.barrier)
         completeBytes(warp, inst, lane, barrier, bytes);
@@ -234,219 +147,8 @@ void copyBulk(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 //===----------------------------------------------------------------------===//
-// Boxes of tensors
-//===----------------------------------------------------------------------===//
-
-struct Box {
-  TensorMap map;
-  std::array<int64_t, 5> origin = {};
-  uint32_t elementBytes = 0;
-};
-
-/// Positions of the box along a dimension: the innermost has no steps.
-uint32_t boxExtent(const TensorMap &map, unsigned axis) {
-  if (axis == 0)
-    return map.box[0];
-  uint32_t step = map.elementStrides[axis];
-  return (map.box[axis] + step - 1) / step;
-}
-
-/// Where row `index` of the box is; nullopt outside the tensor.
-std::optional<uint64_t> rowAddress(const Box &box,
-                                   const std::array<uint32_t, 5> &index) {
-  uint64_t address = box.map.address;
-  for (unsigned i = 1; i < box.map.rank; ++i) {
-    int64_t at = box.origin[i] + int64_t(index[i]) * box.map.elementStrides[i];
-    if (at < 0 || uint64_t(at) >= box.map.extents[i])
-      return std::nullopt;
-    address += uint64_t(at) * box.map.strides[i - 1];
-  }
-  return address;
-}
-
-/// What lies outside the tensor: the GPU's NaN is the same 16 bits for all.
-uint64_t fillOf(const TensorMap &map) {
-  return map.fillsNan ? 0x7ff77ff77ff77ff7 : 0;
-}
-
-Type typeOf(TensorElement element) {
-  static constexpr Type types[] = {Type::U8,  Type::U16,  Type::U32, Type::S32,
-                                   Type::U64, Type::S64,  Type::F16, Type::F32,
-                                   Type::F64, Type::BF16, Type::F32, Type::F32,
-                                   Type::F32};
-  return types[size_t(element)];
-}
-
-/// Loads 16 bytes of a box, of which those from `begin` to `end` are inside the
-/// tensor, at `source`; the rest is `fill`.
-bool loadUnit(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
-              const Actor &globalActor, const Actor &sharedActor,
-              uint64_t source, uint32_t begin, uint32_t end, uint64_t target) {
-  uint8_t buffer[unit];
-  const uint64_t fill = fillOf(box.map);
-  for (uint32_t i = 0; i < unit; i += box.elementBytes)
-    std::memcpy(buffer + i, &fill, box.elementBytes);
-  Access read, write;
-  read.actor = globalActor;
-  write.actor = sharedActor;
-  write.isWrite = true;
-  if (begin < end) {
-    const uint8_t *origin = accessMemory(warp, inst, lane, Space::Global,
-                                         source, end - begin, read, 1);
-    if (!origin)
-      return false;
-    std::memcpy(buffer + begin, origin, end - begin);
-  }
-  uint8_t *place =
-      accessMemory(warp, inst, lane, Space::Shared, target, unit, write, unit);
-  if (!place)
-    return false;
-  std::memcpy(place, buffer, unit);
-  return true;
-}
-
-/// Moves a box between global memory and the shared memory at `shared`.
-bool moveBox(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
-             uint64_t shared, bool isLoad, const Actor &globalActor,
-             const Actor &sharedActor) {
-  const int64_t perUnit = unit / box.elementBytes;
-  const Type type = typeOf(box.map.element);
-  End global = {Space::Global, globalActor, type};
-  End place = {Space::Shared, sharedActor, type};
-  std::array<uint32_t, 5> index = {};
-  uint64_t position = 0;
-  for (;;) {
-    std::optional<uint64_t> row = rowAddress(box, index);
-    for (int64_t x = 0; x < box.map.box[0]; x += perUnit, position += unit) {
-      uint64_t at = swizzled(box.map.swizzle, shared + position);
-      // The elements of the unit that are inside.
-      int64_t first = box.origin[0] + x;
-      int64_t begin = std::max<int64_t>(0, -first);
-      int64_t end =
-          std::min<int64_t>(perUnit, int64_t(box.map.extents[0]) - first);
-      if (!row || begin >= end)
-        begin = end = 0;
-      uint64_t address =
-          row.value_or(0) + uint64_t(first + begin) * box.elementBytes;
-      uint32_t from = uint32_t(begin) * box.elementBytes;
-      uint32_t to = uint32_t(end) * box.elementBytes;
-      if (isLoad) {
-        if (!loadUnit(warp, inst, lane, box, globalActor, sharedActor, address,
-                      from, to, at))
-          return false;
-      } else if (from < to && !moveBytes(warp, inst, lane, place, at + from,
-                                         global, address, to - from)) {
-        return false;
-      }
-    }
-    unsigned axis = 1;
-    while (axis < box.map.rank && ++index[axis] == boxExtent(box.map, axis))
-      index[axis++] = 0;
-    if (axis >= box.map.rank)
-      return true;
-  }
-}
-
-/// The map and coordinates, which begin at source `first`.
-bool readBox(Warp &warp, const Inst &inst, unsigned lane, unsigned first,
-             Box &box) {
-  uint64_t address = addressOf(warp, inst.source(first), lane);
-  const uint8_t *bytes = accessMemory(warp, inst, lane, Space::Generic, address,
-                                      tensorMapBytes, Access(), 64);
-  if (!bytes)
-    return false;
-  Result<TensorMap> map = decodeTensorMap(bytes);
-  if (!map.ok()) {
-    warp.failAt(Fault::AsyncCopy, inst, int(lane), address, map.message());
-    return false;
-  }
-  box.map = *map;
-  box.elementBytes = tensorElementBytes(map->element);
-  if (map->rank != inst.wide) {
-    warp.failAt(Fault::AsyncCopy, inst, int(lane), address,
-                "the tensor map has " + std::to_string(map->rank) +
-                    " dimensions, the instruction " +
-                    std::to_string(inst.wide));
-    return false;
-  }
-  for (unsigned i = 0; i < map->rank; ++i)
-    box.origin[i] = warp.row<int32_t>(inst.source(first + 1 + i))[lane];
-  if (box.origin[0] * box.elementBytes % unit) {
-    warp.failAt(Fault::Misaligned, inst, int(lane), address,
-                "the box begins " +
-                    std::to_string(box.origin[0] * box.elementBytes) +
-                    " bytes into its rows, no multiple of 16: a GPU stops "
-                    "with an illegal instruction");
-    return false;
-  }
-  return true;
-}
-
-uint64_t boxBytes(const Box &box) {
-  uint64_t bytes = box.elementBytes;
-  for (unsigned i = 0; i < box.map.rank; ++i)
-    bytes *= boxExtent(box.map, i);
-  return bytes;
-}
-
-/// Sources of a load: target, map, coordinates, barrier, [mask]; of a store:
-/// map, coordinates, origin. wide: the number of coordinates.
-void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
-  Route route = Route(inst.a);
-  const unsigned rank = unsigned(inst.wide);
-  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-    unsigned lane = firstLane(rest);
-    Box box;
-    if (!readBox(warp, inst, lane, route == Route::Load ? 1 : 0, box))
-      return;
-    uint64_t shared =
-        addressOf(warp, inst.source(route == Route::Load ? 0 : rank + 1), lane);
-    if (!checkShared(warp, inst, lane, shared, 128))
-      return;
-    uint64_t bytes = boxBytes(box);
-    if (route == Route::Store) {
-      warp.lastBulkGroup[lane] = warp.bulkGroups[lane] + 1;
-      if (!moveBox(warp, inst, lane, box, shared, false,
-                   groupActor(warp, lane, Agent::BulkWrite),
-                   groupActor(warp, lane, Agent::BulkRead)))
-        return;
-    } else {
-      uint32_t blocks = targetsOf(warp, inst, lane, shared, rank + 3);
-      for (; blocks != 0; blocks &= blocks - 1) {
-        uint64_t place = shared;
-        uint64_t at = addressOf(warp, inst.source(rank + 2), lane);
-        if (inst.c & 1) {
-          place = inBlock(shared, firstLane(blocks));
-          at = inBlock(at, firstLane(blocks));
-        }
-        MBarrierRef barrier = findMBarrier(warp, inst, lane, Space::Shared, at,
-                                           /*isOfCopy=*/true);
-        if (!barrier.barrier)
-          return;
-        Actor actor = barrierActor(barrier);
-        if (!moveBox(warp, inst, lane, box, place, true, actor, actor))
-          return;
-        completeBytes(warp, inst, lane, barrier, int64_t(bytes));
-      }
-    }
-    InstCounters &counters = countersOf(warp, inst);
-    ++counters.requests;
-    counters.bytes += bytes;
-    counters.sectors += bytes / 32;
-  }
-  ++warp.block->cluster->events;
-}
-
-void nothing(Warp &, const Inst &, uint32_t) {}
-
-//===----------------------------------------------------------------------===//
 // Selection
 //===----------------------------------------------------------------------===//
-
-Reduce reductionOf(const Form &form) {
-  return Reduce(
-      form.which({"add", "min", "max", "inc", "dec", "and", "or", "xor"}) + 1);
-}
 
 Handler selectBulk(Form &form, Inst &inst) {
   const std::vector<Operand> &operands = form.ast.operands;
@@ -477,34 +179,7 @@ Handler selectBulk(Form &form, Inst &inst) {
   return copyBulk;
 }
 
-Handler selectTensor(Form &form, Inst &inst) {
-  const std::vector<Operand> &operands = form.ast.operands;
-  form.decoder.features().bulkCopies = true;
-  inst.undefined = Undefined::Reject;
-  bool isStore = form.has("bulk_group");
-  inst.a = uint32_t(isStore ? Route::Store : Route::Load);
-  inst.wide = uint64_t(form.which({"1d", "2d", "3d", "4d", "5d"}) + 1);
-  inst.c = form.has("multicast::cluster");
-  inst.b = form.ast.modifiers[0] == "reduce" ? uint32_t(reductionOf(form)) : 0;
-  size_t wanted = (isStore ? 2u : 3u) + inst.c;
-  const Operand &tensor = operands[isStore ? 0 : 1];
-  if (operands.size() < wanted || tensor.elements.size() != 2 ||
-      tensor.elements[1].elements.size() != inst.wide) {
-    form.decoder.fail(tensor.location, "expected '[map, {coordinates}]' with " +
-                                           std::to_string(inst.wide) +
-                                           " coordinates");
-    return nullptr;
-  }
-  if (!isStore)
-    form.decoder.addAddress(operands[0]);
-  form.decoder.addAddress(tensor);
-  for (const Operand &coordinate : tensor.elements[1].elements)
-    form.decoder.addSource(coordinate, Type::S32);
-  form.decoder.addAddress(operands[isStore ? 1 : 2]);
-  if (inst.c)
-    form.decoder.addSource(operands[3], Type::U16);
-  return copyTensor;
-}
+void nothing(Warp &, const Inst &, uint32_t) {}
 
 Handler selectPrefetch(Form &, Inst &inst) {
   inst.undefined = Undefined::Ignore;
@@ -548,7 +223,6 @@ Handler selectWait(Form &form, Inst &inst) {
 }
 
 #define CACHE "L2::cache_hint?"
-#define RANK "1d|2d|3d|4d|5d"
 #define REDUCE "add|min|max|inc|dec|and|or|xor"
 #define BARRIER "mbarrier::complete_tx::bytes"
 
@@ -570,20 +244,6 @@ const Definition table[] = {
      " u32|s32|u64|s64|b32|b64",
      "...4", selectBulk},
     {"cp", "async bulk prefetch L2 global " CACHE, "...2", selectPrefetch},
-    {"cp",
-     "async bulk tensor " RANK
-     " shared::cluster|shared::cta global tile? " BARRIER
-     " multicast::cluster? cta_group::1? " CACHE,
-     "...3", selectTensor},
-    {"cp",
-     "async bulk tensor " RANK " global shared::cta tile? bulk_group " CACHE,
-     "...2", selectTensor},
-    {"cp",
-     "reduce async bulk tensor " RANK " global shared::cta " REDUCE
-     " tile? bulk_group " CACHE,
-     "...2", selectTensor},
-    {"cp", "async bulk prefetch tensor " RANK " L2 global tile? " CACHE, "...1",
-     selectPrefetch},
     {"cp", "async bulk commit_group", "",
      [](Form &form, Inst &) -> Handler {
        form.decoder.features().bulkCopies = true;

@@ -184,6 +184,22 @@ void ClusterClocks::release(const Warp &warp, unsigned lane, SyncPoint &point) {
   point.foreign = joined(point.foreign, threads[self].foreign);
 }
 
+void ClusterClocks::releaseAll(const Warp &warp, uint32_t mask,
+                               SyncPoint &point) {
+  SharedClock known = point.clock;
+  forLanes(mask, [&](unsigned lane) {
+    const Thread &thread = threads[threadNumber(warp, lane)];
+    known = known ? joined(known, thread.base) : thread.base;
+    point.foreign = joined(point.foreign, thread.foreign);
+  });
+  auto result = std::make_shared<Clock>(*known);
+  forLanes(mask, [&](unsigned lane) {
+    addOwn(*result, threadNumber(warp, lane), clocks[warpNumber(warp)]);
+  });
+  ++clocks[warpNumber(warp)];
+  point.clock = result;
+}
+
 void ClusterClocks::acquire(const Warp &warp, uint32_t mask,
                             const SyncPoint &point) {
   SharedClock lastBase, lastResult;

@@ -6,6 +6,7 @@
 #include "Lanes.h"
 #include "MBarriers.h"
 #include "Memory.h"
+#include "Reduction.h"
 
 using namespace deplo::emulator;
 
@@ -59,9 +60,10 @@ Handler selectSetMaxRegisters(Form &form, Inst &inst) {
   return setMaxRegisters;
 }
 
-/// Sources: target, values, barrier. b: elements; a: whether it adds.
+/// Sources: target, values, barrier. b: elements; a: the reduction.
 void storeAsync(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint32_t bytes = typeSize(inst.type);
+  const Reduce op = Reduce(inst.a);
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
     MBarrierRef barrier =
@@ -72,7 +74,7 @@ void storeAsync(Warp &warp, const Inst &inst, uint32_t mask) {
       return;
     Access access;
     access.isWrite = true;
-    access.isStrong = inst.a;
+    access.isStrong = op != Reduce::None;
     access.actor.agent = Agent::MBarrier;
     access.actor.barrier = barrier.barrier->clock;
     access.actor.clock = barrier.barrier->phase + 1;
@@ -83,10 +85,10 @@ void storeAsync(Warp &warp, const Inst &inst, uint32_t mask) {
       return;
     for (uint32_t i = 0; i < inst.b; ++i) {
       uint64_t value = readLane(warp, inst.source(1 + i), lane);
-      if (inst.a) {
+      if (op != Reduce::None) {
         uint64_t old = 0;
         std::memcpy(&old, memory + i * bytes, bytes);
-        value += old;
+        value = reduceWord(op, inst.type, old, value);
       }
       std::memcpy(memory + i * bytes, &value, bytes);
     }
@@ -101,7 +103,7 @@ Handler selectStoreAsync(Form &form, Inst &inst) {
   const std::vector<Operand> &operands = form.ast.operands;
   static constexpr uint32_t widths[] = {1, 2, 4};
   inst.b = widths[form.which({"v2", "v4"}) + 1];
-  inst.a = form.ast.opcode == "red";
+  inst.a = form.ast.opcode == "red" ? uint32_t(reductionOf(form)) : 0;
   inst.type = form.type();
   inst.undefined = Undefined::Reject;
   form.decoder.features().mbarriers = true;
@@ -128,6 +130,18 @@ const Definition table[] = {
     {"red",
      "async relaxed? cluster? shared::cluster mbarrier::complete_tx::bytes add "
      "u32|s32|u64",
+     "...3", selectStoreAsync},
+    {"red",
+     "async relaxed? cluster? shared::cluster mbarrier::complete_tx::bytes "
+     "min|max u32|s32",
+     "...3", selectStoreAsync},
+    {"red",
+     "async relaxed? cluster? shared::cluster mbarrier::complete_tx::bytes "
+     "inc|dec u32",
+     "...3", selectStoreAsync},
+    {"red",
+     "async relaxed? cluster? shared::cluster mbarrier::complete_tx::bytes "
+     "and|or|xor b32",
      "...3", selectStoreAsync},
 };
 

@@ -65,20 +65,13 @@ Handler selectBrx(Form &form, Inst &inst) {
   return brx;
 }
 
-/// Enters a function at `pc`; a warp's lanes call together.
-void enter(Warp &warp, const Inst &inst, uint32_t pc) {
-  constexpr size_t maxDepth = 1000;
-  std::vector<uint32_t> &returns = warp.splits[size_t(warp.current)].returns;
-  if (returns.size() >= maxDepth)
-    return warp.fail(Fault::Resources, inst, int(firstLane(warp.mask)),
-                     "calls are nested too deeply");
-  returns.push_back(warp.pc);
-  warp.pc = pc;
-}
-
+/// A warp's lanes call together.
 void call(Warp &warp, const Inst &inst, uint32_t mask) {
-  if (mask == warp.mask)
-    return enter(warp, inst, inst.target);
+  if (mask == warp.mask) {
+    warp.splits[size_t(warp.current)].returns.push_back(warp.pc);
+    warp.pc = inst.target;
+    return;
+  }
   Warp::Path paths[] = {{warp.pc, warp.mask & ~mask}, {warp.pc - 1, mask}};
   warp.divide(inst, paths, 2);
 }
@@ -86,18 +79,6 @@ void call(Warp &warp, const Inst &inst, uint32_t mask) {
 void unknownCall(Warp &warp, const Inst &inst, uint32_t mask) {
   warp.fail(Fault::Unsupported, inst, int(firstLane(mask)),
             "the function has no body in this file");
-}
-
-void copyParameter(Warp &warp, const Inst &inst, uint32_t mask) {
-  uint64_t stride = warp.grid->kernel->localBytes;
-  forLanes(mask, [&](unsigned lane) {
-    uint64_t base = lane * stride;
-    std::memmove(warp.local.data() + base + inst.b,
-                 warp.local.data() + base + inst.a, inst.c);
-    for (uint32_t i = 0; i < inst.c; ++i)
-      warp.localWritten[base + inst.b + i] =
-          warp.localWritten[base + inst.a + i];
-  });
 }
 
 void exitLanes(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -170,4 +151,3 @@ Handler deplo::emulator::gridWaitHandler() { return waitForGrids; }
 Handler deplo::emulator::callHandler() { return call; }
 Handler deplo::emulator::returnHandler() { return ret; }
 Handler deplo::emulator::unknownCallHandler() { return unknownCall; }
-Handler deplo::emulator::copyParameterHandler() { return copyParameter; }

@@ -16,22 +16,28 @@ struct Graph {
   std::vector<std::vector<uint32_t>> successors;
 };
 
-/// The blocks from which `goal` can be reached.
-std::vector<bool> reaching(const Graph &graph, uint32_t goal) {
-  std::vector<std::vector<uint32_t>> predecessors(graph.successors.size());
-  for (uint32_t block = 0; block < graph.successors.size(); ++block)
-    for (uint32_t next : graph.successors[block])
+using Edges = std::vector<std::vector<uint32_t>>;
+
+Edges reversed(const Edges &successors) {
+  Edges predecessors(successors.size());
+  for (uint32_t block = 0; block < successors.size(); ++block)
+    for (uint32_t next : successors[block])
       predecessors[next].push_back(block);
-  std::vector<bool> result(graph.successors.size(), false);
-  std::vector<uint32_t> work = {goal};
-  result[goal] = true;
+  return predecessors;
+}
+
+/// The blocks that can be reached from `start`.
+std::vector<bool> reachable(const Edges &edges, uint32_t start) {
+  std::vector<bool> result(edges.size(), false);
+  std::vector<uint32_t> work = {start};
+  result[start] = true;
   while (!work.empty()) {
     uint32_t block = work.back();
     work.pop_back();
-    for (uint32_t previous : predecessors[block])
-      if (!result[previous]) {
-        result[previous] = true;
-        work.push_back(previous);
+    for (uint32_t next : edges[block])
+      if (!result[next]) {
+        result[next] = true;
+        work.push_back(next);
       }
   }
   return result;
@@ -41,10 +47,7 @@ std::vector<bool> reaching(const Graph &graph, uint32_t goal) {
 /// before the exit, by the iteration of Cooper, Harvey and Kennedy.
 std::vector<uint32_t> postDominators(const Graph &graph) {
   const uint32_t count = uint32_t(graph.successors.size()), exit = count - 1;
-  std::vector<std::vector<uint32_t>> predecessors(count);
-  for (uint32_t block = 0; block < count; ++block)
-    for (uint32_t next : graph.successors[block])
-      predecessors[next].push_back(block);
+  const Edges predecessors = reversed(graph.successors);
   // Post-order of the reverse graph from the exit.
   std::vector<uint32_t> order, number(count, ~0u);
   std::vector<std::pair<uint32_t, size_t>> stack = {{exit, 0}};
@@ -136,15 +139,16 @@ void deplo::emulator::analyzeControlFlow(
     else if (inst.isEnd)
       next.push_back(exit);
   }
-  // The last end in the text is the one that counts.
+  // The last end in the text that is ever come to is the one that counts.
+  std::vector<bool> isReached = reachable(graph.successors, 0);
   uint32_t mainEnd = ~0u;
   for (uint32_t block = 0; block < exit; ++block)
-    if (std::find(graph.successors[block].begin(),
-                  graph.successors[block].end(),
-                  exit) != graph.successors[block].end())
+    if (isReached[block] && std::find(graph.successors[block].begin(),
+                                      graph.successors[block].end(),
+                                      exit) != graph.successors[block].end())
       mainEnd = block;
   if (mainEnd != ~0u) {
-    std::vector<bool> isLive = reaching(graph, mainEnd);
+    std::vector<bool> isLive = reachable(reversed(graph.successors), mainEnd);
     for (uint32_t block = 0; block < exit; ++block)
       if (isLive[block] && block != mainEnd) {
         std::vector<uint32_t> &next = graph.successors[block];

@@ -429,6 +429,7 @@ const Definition table[] = {
      selectCvt},
     {"cvt", "rn|rz relu? satfinite? f16|bf16 f32", "=T U", selectCvt},
     {"cvt", "rn|rz|rna relu? satfinite? tf32 f32", "=T U", selectCvt},
+    {"cvt", "rn|rz satfinite relu tf32 f32", "=T U", selectCvt},
     {"cvt", "rn|rz relu? satfinite? f16x2|bf16x2 f32", "=T U U",
      selectPackFromF32},
     {"cvt", "rn|rz satfinite relu? f16x2|bf16x2 f32", "=T U U",

@@ -110,7 +110,7 @@ void KernelDecoder::emit(Inst inst, const Instruction &ast) {
   kernel.refs.insert(kernel.refs.end(), sources.begin(), sources.end());
   results.clear();
   sources.clear();
-  if (!ast.guard.empty()) {
+  if (!ast.guard.empty() && !isGuardTaken) {
     Operand guard;
     guard.kind = Operand::Kind::Name;
     guard.name = ast.guard;
@@ -162,94 +162,6 @@ void KernelDecoder::decodeInstruction(const Instruction &ast) {
   emit(inst, ast);
   if (target)
     fixups.push_back({pc, &ast, *target, targetLocation});
-}
-
-//===----------------------------------------------------------------------===//
-// Calls
-//===----------------------------------------------------------------------===//
-
-/// An argument into a callee's parameter, or a result out of it.
-void KernelDecoder::emitCopy(const Instruction &ast, const Operand &argument,
-                             const Variable &formal, const Function &callee,
-                             bool isIn) {
-  Frame *caller = current;
-  Inst inst;
-  if (formal.space == Space::Register) {
-    Frame &frame = frames[&callee];
-    current = &frame;
-    Entity entity;
-    entity.type = formal.type;
-    Ref ref = registerRef(entity, formal.name, argument.location);
-    current = caller;
-    (isIn ? results : sources).push_back(ref);
-    isIn ? addSource(argument, formal.type, false)
-         : addResult(argument, formal.type, false);
-    inst.run = moveHandler(typeSize(formal.type));
-    return emit(inst, ast);
-  }
-  const Variable *inner = nullptr;
-  for (const Variable &variable : callee.variables)
-    if (variable.name == formal.name)
-      inner = &variable;
-  Entity entity = argument.kind == Operand::Kind::Name
-                      ? lookUp(argument.name, ast.scope)
-                      : Entity();
-  if (!inner || entity.kind != Entity::Kind::Variable ||
-      localOffset(*entity.variable) == ~0u)
-    return fail(argument.location, "expected a '.param' variable");
-  if (entity.variable->bytes < formal.bytes)
-    return fail(argument.location, "the argument is smaller than the "
-                                   "parameter");
-  inst.run = copyParameterHandler();
-  inst.a = localOffset(*entity.variable);
-  inst.b = localOffset(*inner);
-  if (!isIn)
-    std::swap(inst.a, inst.b);
-  inst.c = uint32_t(formal.bytes);
-  emit(inst, ast);
-}
-
-void KernelDecoder::decodeCall(const Instruction &ast) {
-  const std::vector<Operand> &operands = ast.operands;
-  size_t next = 0;
-  const Operand *resultList = nullptr, *argumentList = nullptr;
-  if (next < operands.size() && operands[next].kind == Operand::Kind::List)
-    resultList = &operands[next++];
-  if (next >= operands.size() || operands[next].kind != Operand::Kind::Name)
-    return fail(ast.location, "expected a function to call");
-  const Operand &name = operands[next++];
-  if (next < operands.size() && operands[next].kind == Operand::Kind::List)
-    argumentList = &operands[next++];
-  Entity entity = lookUp(name.name, ast.scope);
-  const Function *callee = entity.function;
-  if (!callee || callee->isKernel)
-    return fail(name.location,
-                "there is no function '" + std::string(name.name) + "'");
-  size_t results = resultList ? resultList->elements.size() : 0;
-  size_t arguments = argumentList ? argumentList->elements.size() : 0;
-  if (results != callee->results.size() ||
-      arguments != callee->parameters.size())
-    return fail(ast.location, "'" + std::string(callee->name) + "' takes " +
-                                  std::to_string(callee->parameters.size()) +
-                                  " arguments and gives " +
-                                  std::to_string(callee->results.size()) +
-                                  " results, got " + std::to_string(arguments) +
-                                  " and " + std::to_string(results));
-  Inst inst;
-  if (!callee->hasBody) {
-    inst.run = unknownCallHandler();
-    return emit(inst, ast);
-  }
-  for (size_t i = 0; i < arguments && !error; ++i)
-    emitCopy(ast, argumentList->elements[i], callee->parameters[i], *callee,
-             true);
-  if (error)
-    return;
-  inst.run = callHandler();
-  calls.push_back({uint32_t(kernel.code.size()), callee});
-  emit(inst, ast);
-  for (size_t i = 0; i < results && !error; ++i)
-    emitCopy(ast, resultList->elements[i], callee->results[i], *callee, false);
 }
 
 //===----------------------------------------------------------------------===//
@@ -330,10 +242,8 @@ Result<Kernel> KernelDecoder::decode(const Function &function) {
   kernel.name = std::string(function.name);
   kernel.function = &function;
   kernel.predicates = 2; // The carry flag and one that is always true.
-  std::vector<const Function *> path;
-  collect(function, path);
-  if (error)
-    return Status::failure(*error);
+  collectFunctions(function);
+  findStackedFunctions();
   for (const Variable &parameter : function.parameters) {
     uint64_t alignment = std::max<uint64_t>(parameter.alignment, 1);
     uint64_t offset =
@@ -347,8 +257,6 @@ Result<Kernel> KernelDecoder::decode(const Function &function) {
     kernel.parameterBytes = offset + parameter.bytes;
   }
   placeVariables();
-  // The kernel first: it is entered at 0.
-  std::rotate(functions.rbegin(), functions.rbegin() + 1, functions.rend());
   for (const Function *each : functions) {
     decodeFunction(frames[each]);
     if (error)
@@ -356,6 +264,7 @@ Result<Kernel> KernelDecoder::decode(const Function &function) {
   }
   for (auto [pc, callee] : calls)
     kernel.code[pc].target = frames[callee].begin;
+  measureFrames();
   for (Inst &inst : kernel.code)
     inst.op = kernel.refs.data() + reinterpret_cast<uintptr_t>(inst.op);
   return std::move(kernel);

@@ -63,15 +63,6 @@ const SpecialRegister specialRegisters[] = {
     {"%reserved_smem_offset_1", Ambient::Kind::Fixed, 4, 0},
 };
 
-template <typename Visit>
-void forNames(const std::vector<Operand> &operands, Visit &&visit) {
-  for (const Operand &operand : operands) {
-    if (operand.kind == Operand::Kind::Name)
-      visit(operand);
-    forNames(operand.elements, visit);
-  }
-}
-
 /// Puts `variable` at or after `end`, and moves that past it.
 uint64_t placeAt(std::vector<Placement> &places, uint64_t &end,
                  const Variable &variable) {
@@ -85,39 +76,8 @@ uint64_t placeAt(std::vector<Placement> &places, uint64_t &end,
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Functions and variables
+// Variables
 //===----------------------------------------------------------------------===//
-
-const Function *KernelDecoder::findFunction(std::string_view name) const {
-  const Function *found = nullptr;
-  for (const Function &function : module.functions)
-    if (function.name == name && (!found || function.hasBody))
-      found = &function;
-  return found;
-}
-
-void KernelDecoder::collect(const Function &function,
-                            std::vector<const Function *> &path) {
-  if (std::find(path.begin(), path.end(), &function) != path.end())
-    return fail(function.location, "'" + std::string(function.name) +
-                                       "' calls itself, which can't be "
-                                       "emulated");
-  if (frames.count(&function) || !function.hasBody)
-    return;
-  path.push_back(&function);
-  for (const Instruction &ast : function.instructions)
-    forNames(ast.operands, [&](const Operand &operand) {
-      if (error || (operand.name[0] == '%' && ast.opcode != "call"))
-        return;
-      bool isCall = ast.opcode == "call";
-      if (const Function *callee = findFunction(operand.name))
-        if (isCall || !callee->isKernel)
-          collect(*callee, path);
-    });
-  path.pop_back();
-  frames[&function].function = &function;
-  functions.push_back(&function);
-}
 
 void KernelDecoder::placeVariables() {
   // Shared variables: those that the kernel's functions name.
@@ -155,7 +115,11 @@ void KernelDecoder::placeVariables() {
   kernel.namesDynamicShared = !unsized.empty();
 
   // Local variables, and the parameters of calls.
-  for (const Function *function : functions)
+  for (const Function *function : functions) {
+    StackedFunction *stack = stackedFunction(*function);
+    uint64_t frameEnd = 0;
+    uint64_t &end = stack ? frameEnd : localEnd;
+    std::vector<Placement> &places = stack ? stack->local : kernel.local;
     for (const Variable &variable : function->variables) {
       bool isKernelParameter = function->isKernel &&
                                variable.space == Space::Param &&
@@ -163,9 +127,15 @@ void KernelDecoder::placeVariables() {
       if (isKernelParameter ||
           (variable.space != Space::Local && variable.space != Space::Param))
         continue;
-      localEnd += localEnd ? 16 : 0; // Apart, so that an overrun is seen.
-      localOffsets[&variable] = placeAt(kernel.local, localEnd, variable);
+      end += end ? 16 : 0; // Apart, so that an overrun is seen.
+      localOffsets[&variable] = placeAt(places, end, variable);
+      if (stack)
+        stack->alignment =
+            std::max<uint64_t>(stack->alignment, variable.alignment);
     }
+    if (stack)
+      stack->bytes = frameEnd;
+  }
   kernel.localBytes = (localEnd + 15) / 16 * 16;
 }
 
@@ -261,11 +231,19 @@ Ref KernelDecoder::registerRef(const Entity &entity, std::string_view name,
     ref.offset = kernel.predicates++;
     return ref;
   }
+  uint32_t id = ref.id;
+  ref = newRow(uint8_t(typeSize(entity.type)), location);
+  ref.id = id;
+  return ref;
+}
+
+Ref KernelDecoder::newRow(uint8_t bytes, Location location) {
   constexpr uint32_t maxBytes = 64u << 20;
+  Ref ref;
   ref.bank = Ref::Registers;
-  ref.bytes = uint8_t(typeSize(entity.type));
+  ref.bytes = bytes;
   ref.offset = kernel.registerBytes;
-  kernel.registerBytes += lanesPerWarp * ref.bytes;
+  kernel.registerBytes += lanesPerWarp * bytes;
   if (kernel.registerBytes > maxBytes)
     fail(location, "the kernel has too many registers");
   return ref;
@@ -314,7 +292,9 @@ Ref KernelDecoder::variableRef(const Variable &variable, uint32_t bytes,
     return ambientRef(Ambient::Kind::ParameterAddress, uint8_t(bytes),
                       found->second + offset);
   if (auto found = localOffsets.find(&variable); found != localOffsets.end())
-    return constantRef(bytes, found->second + offset);
+    return stackedFunction(*current->function)
+               ? frameRef(uint8_t(bytes), found->second + offset)
+               : constantRef(bytes, found->second + offset);
   auto global = image.variables.find(variable.name);
   uint64_t address =
       global == image.variables.end() ? 0 : image.base + global->second.begin;

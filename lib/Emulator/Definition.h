@@ -71,8 +71,6 @@ Handler callHandler();
 Handler returnHandler();
 /// Stops with a fault: the function has no body.
 Handler unknownCallHandler();
-/// Inst::c bytes of local memory from Inst::a to Inst::b.
-Handler copyParameterHandler();
 /// A register of so many bytes to another.
 Handler moveHandler(uint32_t bytes);
 
@@ -97,6 +95,7 @@ DefinitionList fenceDefinitions();
 DefinitionList asyncCopyDefinitions();
 DefinitionList mbarrierDefinitions();
 DefinitionList bulkCopyDefinitions();
+DefinitionList tensorCopyDefinitions();
 DefinitionList clusterDefinitions();
 DefinitionList matrixDefinitions();
 DefinitionList wgmmaDefinitions();

@@ -165,16 +165,9 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                 sizeof(void *));
     if (!extents[i].isMemory)
       continue;
-    // An aligned access of 16 bytes that begins in a tensor stays in its
-    // allocation, whatever lies behind the tensor, since memory comes in larger
-    // units: inputs may be read so far. Writes may not.
-    constexpr uint64_t unit = 16;
-    uint64_t bytes = extents[i].bytes;
-    uint64_t end = reinterpret_cast<uint64_t>(args[i]) + bytes;
-    if (!extents[i].isWritable)
-      bytes += (unit - end % unit) % unit;
-    launch.regions.push_back({std::string(extents[i].name), args[i], bytes,
-                              extents[i].isWritable, extents[i].isInitialized});
+    launch.regions.push_back({std::string(extents[i].name), args[i],
+                              extents[i].bytes, extents[i].isWritable,
+                              extents[i].isInitialized});
   }
   std::lock_guard<std::mutex> lock(mutex);
   Outcome outcome = kernel.program->run(launch);

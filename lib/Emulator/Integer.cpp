@@ -109,6 +109,12 @@ struct Mad24Hi {
   }
 };
 
+struct Mad24HiSat {
+  static int32_t run(int32_t a, int32_t b, int32_t c) {
+    return AddSat::run(Mad24Hi::run(a, b, int32_t(0)), c);
+  }
+};
+
 // By zero both give all ones, as the GPU's routine does.
 struct Div {
   template <typename T> static T run(T a, T b) {
@@ -325,6 +331,8 @@ const Definition table[] = {
     {"mul24", "hi u32|s32", "=T T T", select24<Mul24Hi>},
     {"mad24", "lo u32|s32", "=T T T T", selectMad24<Mad24Lo>},
     {"mad24", "hi u32|s32", "=T T T T", selectMad24<Mad24Hi>},
+    {"mad24", "hi sat s32", "=T T T T",
+     [](Form &, Inst &) { return sameTypes<Mad24HiSat, 3, int32_t>(); }},
     {"div", DEPLO_PTX_INT, "=T T T", selectInteger<Div, 2>},
     {"rem", DEPLO_PTX_INT, "=T T T", selectInteger<Rem, 2>},
     {"min", DEPLO_PTX_INT, "=T T T", selectInteger<Min, 2>},

@@ -3,12 +3,14 @@
 //
 // Decodes one kernel and the functions that it calls. DecodeNames.cpp has what
 // names stand for and where variables are, DecodeOperands.cpp operands,
-// Decode.cpp instructions, calls and functions.
+// DecodeCalls.cpp calls, Decode.cpp instructions and functions.
 
 #ifndef DEPLO_LIB_EMULATOR_KERNELDECODER_H
 #define DEPLO_LIB_EMULATOR_KERNELDECODER_H
 
 #include "Definition.h"
+
+#include <set>
 
 namespace deplo::emulator {
 
@@ -30,6 +32,16 @@ struct Entity {
   const SpecialRegister *special = nullptr;
   const Function *function = nullptr;
 };
+
+/// Calls `visit` for each name among `operands`.
+template <typename Visit>
+void forNames(const std::vector<Operand> &operands, Visit &&visit) {
+  for (const Operand &operand : operands) {
+    if (operand.kind == Operand::Kind::Name)
+      visit(operand);
+    forNames(operand.elements, visit);
+  }
+}
 
 class KernelDecoder : public Decoder {
 public:
@@ -62,6 +74,13 @@ private:
     /// Of each AST instruction.
     std::vector<uint32_t> pcs;
     std::map<std::pair<uint32_t, std::string_view>, Ref> registers;
+    /// Of bytes of its stack frame, by their own size and the offset.
+    std::map<std::pair<uint8_t, uint64_t>, Ref> addresses;
+  };
+  struct CallSite {
+    const Instruction &ast;
+    const Function &callee;
+    const std::vector<Operand> &results, &arguments;
   };
   struct Fixup {
     uint32_t pc;
@@ -70,18 +89,32 @@ private:
     Location location;
   };
 
-  void collect(const Function &function, std::vector<const Function *> &path);
+  void collectFunctions(const Function &kernel);
+  std::set<const Function *> calleesOf(const Function &function) const;
+  void findStackedFunctions();
+  void measureFrames();
   void placeVariables();
   void decodeFunction(Frame &frame);
   void decodeInstruction(const Instruction &ast);
   void decodeOperands(const Definition &definition, Form &form);
   void decodeCall(const Instruction &ast);
-  void emitCopy(const Instruction &ast, const Operand &argument,
-                const Variable &formal, const Function &callee, bool isIn);
+  void emitStaticCall(const CallSite &site);
+  void emitStackedCall(const CallSite &site);
+  void emitCallTo(const CallSite &site);
+  void emitMove(const CallSite &site, const Variable &formal);
+  void emitParameterCopy(const CallSite &site, const Operand &argument,
+                         const Variable &formal, bool isIn);
   void emit(Inst inst, const Instruction &ast);
   void resolveBranches(Frame &frame);
 
   const Function *findFunction(std::string_view name) const;
+  /// Null if `function` is never entered again before it returns.
+  StackedFunction *stackedFunction(const Function &function);
+  /// A register that holds a parameter or result of a callee.
+  Ref formalRef(const CallSite &site, const Variable &formal);
+  Ref newRow(uint8_t bytes, Location location);
+  /// The address of a byte of the current function's frame.
+  Ref frameRef(uint8_t bytes, uint64_t offset);
   Entity lookUp(std::string_view name, uint32_t scope) const;
   Ref registerRef(const Entity &entity, std::string_view name,
                   Location location);
@@ -98,6 +131,8 @@ private:
 
   std::vector<const Function *> functions;
   std::map<const Function *, Frame> frames;
+  /// Where they are in Kernel::stacked.
+  std::map<const Function *, uint32_t> stackedIndex;
   std::map<const Variable *, uint64_t> sharedOffsets, localOffsets,
       parameterOffsets;
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> constants;
@@ -110,6 +145,8 @@ private:
   std::optional<std::string_view> target;
   Location targetLocation;
   bool addressIsLocal = false;
+  /// A branch has seen to it already.
+  bool isGuardTaken = false;
   std::vector<Fixup> fixups;
   /// Calls, whose targets are known once all functions are decoded.
   std::vector<std::pair<uint32_t, const Function *>> calls;

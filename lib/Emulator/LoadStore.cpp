@@ -94,7 +94,7 @@ void load(Warp &warp, const Inst &inst, uint32_t mask) {
       if (inst.result(i).id)
         warp.defined[inst.result(i).id] &= ~undefined;
   warp.strongAccesses += inst.a & isStrong;
-  countAccess(warp, inst, inst.space, mask, addresses, bytes * count, false);
+  countAccess(warp, inst, inst.space, mask, addresses, bytes * count);
 }
 
 void store(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -143,7 +143,7 @@ void store(Warp &warp, const Inst &inst, uint32_t mask) {
   }
   if (inst.space != Space::Local)
     ++warp.block->cluster->events;
-  countAccess(warp, inst, inst.space, mask, addresses, bytes * count, true);
+  countAccess(warp, inst, inst.space, mask, addresses, bytes * count);
 }
 
 Space spaceOf(const Form &form) {
@@ -239,12 +239,12 @@ Handler selectPolicy(Form &form, Inst &) {
 
 const Definition table[] = {
     {"ld",
-     "weak|volatile|relaxed|acquire|mmio? " SCOPE "? " SPACE
+     "mmio? weak|volatile|relaxed|acquire? " SCOPE "? " SPACE
      "? ca|cg|cs|lu|cv? nc? " CACHE " v2|v4|v8? " DEPLO_PTX_ANY "|b128",
      "...2", selectLoad},
     {"ldu", "global? v2|v4? " DEPLO_PTX_ANY, "...2", selectLoad},
     {"st",
-     "weak|volatile|relaxed|release|mmio? " SCOPE "? " SPACE
+     "mmio? weak|volatile|relaxed|release? " SCOPE "? " SPACE
      "? wb|cg|cs|wt? " CACHE " v2|v4|v8? " DEPLO_PTX_ANY "|b128",
      "...2", selectStore},
     {"prefetch", "global|local? L1|L2|L2::*", "...1", selectNothing},

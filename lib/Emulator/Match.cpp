@@ -102,13 +102,13 @@ const DefinitionMap &definitions() {
   static const DefinitionMap map = [] {
     DefinitionMap result;
     for (DefinitionList list :
-         {integerDefinitions(), bitDefinitions(), floatDefinitions(),
-          halfDefinitions(), compareDefinitions(), convertDefinitions(),
-          moveDefinitions(), memoryDefinitions(), atomicDefinitions(),
-          controlDefinitions(), warpDefinitions(), barrierDefinitions(),
-          fenceDefinitions(), asyncCopyDefinitions(), mbarrierDefinitions(),
-          bulkCopyDefinitions(), clusterDefinitions(), matrixDefinitions(),
-          wgmmaDefinitions()})
+         {integerDefinitions(),  bitDefinitions(),        floatDefinitions(),
+          halfDefinitions(),     compareDefinitions(),    convertDefinitions(),
+          moveDefinitions(),     memoryDefinitions(),     atomicDefinitions(),
+          controlDefinitions(),  warpDefinitions(),       barrierDefinitions(),
+          fenceDefinitions(),    asyncCopyDefinitions(),  mbarrierDefinitions(),
+          bulkCopyDefinitions(), tensorCopyDefinitions(), clusterDefinitions(),
+          matrixDefinitions(),   wgmmaDefinitions()})
       for (const Definition &definition : list)
         result[definition.opcode].push_back(&definition);
     return result;

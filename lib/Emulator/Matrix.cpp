@@ -68,7 +68,7 @@ void loadMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
       result[lane] = word;
     }
   }
-  countAccess(warp, inst, inst.space, readers, addresses, rowBytes, false);
+  countAccess(warp, inst, inst.space, readers, addresses, rowBytes);
 }
 
 void storeMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
@@ -98,7 +98,7 @@ void storeMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
     std::memcpy(memory, rows[lane], rowBytes);
   }
   ++warp.block->cluster->events;
-  countAccess(warp, inst, inst.space, writers, addresses, rowBytes, true);
+  countAccess(warp, inst, inst.space, writers, addresses, rowBytes);
 }
 
 Handler selectMatrixMemory(Form &form, Inst &inst) {

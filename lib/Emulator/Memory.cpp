@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Memory.h"
+#include "Stack.h"
 #include "Text.h"
 
 #include <algorithm>
@@ -132,15 +133,15 @@ static uint8_t *accessShared(Warp &warp, const Inst &inst, unsigned lane,
 static uint8_t *accessLocal(Warp &warp, const Inst &inst, unsigned lane,
                             uint64_t address, uint32_t bytes,
                             const Access &access) {
-  const Kernel &kernel = *warp.grid->kernel;
-  if (!isPlaced(kernel.local, address, bytes)) {
+  auto [places, begin] = localPlaces(warp, address);
+  if (!isPlaced(*places, address - begin, bytes)) {
     warp.failAt(Fault::OutOfBounds, inst, int(lane), address,
                 std::string(verb(access)) + " of " + std::to_string(bytes) +
                     " bytes of local memory; " +
-                    describePlaces(kernel.local, "local"));
+                    describePlaces(*places, "local"));
     return nullptr;
   }
-  uint64_t offset = lane * kernel.localBytes + address;
+  uint64_t offset = lane * warp.localStride + address;
   // What is read without having been written makes undefined registers: copies
   // of structures with padding do that.
   if (access.isWrite && warp.grid->checksUninitialized)
@@ -151,7 +152,7 @@ static uint8_t *accessLocal(Warp &warp, const Inst &inst, unsigned lane,
 
 bool deplo::emulator::isLocalWritten(Warp &warp, unsigned lane,
                                      uint64_t address, uint32_t bytes) {
-  uint64_t offset = lane * warp.grid->kernel->localBytes + address;
+  uint64_t offset = lane * warp.localStride + address;
   for (uint64_t i = offset; i < offset + bytes; ++i)
     if (!warp.localWritten[i])
       return false;
@@ -160,7 +161,7 @@ bool deplo::emulator::isLocalWritten(Warp &warp, unsigned lane,
 
 void deplo::emulator::forgetLocal(Warp &warp, unsigned lane, uint64_t address,
                                   uint32_t bytes) {
-  uint64_t offset = lane * warp.grid->kernel->localBytes + address;
+  uint64_t offset = lane * warp.localStride + address;
   for (uint64_t i = offset; i < offset + bytes; ++i)
     warp.localWritten[i] = false;
 }
@@ -336,11 +337,27 @@ static uint32_t countSectors(uint32_t mask, const uint64_t *addresses,
   return uint32_t(std::unique(sectors, sectors + count) - sectors);
 }
 
+void deplo::emulator::countWavefronts(Warp &warp, const Inst &inst,
+                                      uint32_t mask, const uint64_t *addresses,
+                                      uint32_t bytes) {
+  InstCounters &counters = countersOf(warp, inst);
+  uint32_t wavefronts = sharedWavefronts(mask, addresses, bytes);
+  counters.wavefronts += wavefronts;
+  counters.maxWavefronts = std::max(counters.maxWavefronts, wavefronts);
+  uint32_t lanesAtOnce = lanesPerWarp / std::clamp(bytes / 4, 1u, 4u);
+  for (unsigned first = 0; first < lanesPerWarp; first += lanesAtOnce) {
+    uint32_t part =
+        lanesAtOnce == 32 ? allLanes : ((1u << lanesAtOnce) - 1) << first;
+    counters.idealWavefronts += (mask & part) != 0;
+  }
+}
+
 void deplo::emulator::countAccess(Warp &warp, const Inst &inst, Space space,
                                   uint32_t mask, const uint64_t *addresses,
-                                  uint32_t bytes, bool isWrite) {
+                                  uint32_t bytes) {
+  if (mask == 0)
+    return;
   InstCounters &counters = countersOf(warp, inst);
-  (void)isWrite;
   ++counters.requests;
   counters.bytes += uint64_t(popcount(mask)) * bytes;
   uint64_t generic[lanesPerWarp];
@@ -351,15 +368,7 @@ void deplo::emulator::countAccess(Warp &warp, const Inst &inst, Space space,
     addresses = generic;
   }
   if (space == Space::Shared) {
-    uint32_t wavefronts = sharedWavefronts(mask, addresses, bytes);
-    counters.wavefronts += wavefronts;
-    counters.maxWavefronts = std::max(counters.maxWavefronts, wavefronts);
-    uint32_t lanesAtOnce = lanesPerWarp / std::clamp(bytes / 4, 1u, 4u);
-    for (unsigned first = 0; first < lanesPerWarp; first += lanesAtOnce) {
-      uint32_t part =
-          lanesAtOnce == 32 ? allLanes : ((1u << lanesAtOnce) - 1) << first;
-      counters.idealWavefronts += (mask & part) != 0;
-    }
+    countWavefronts(warp, inst, mask, addresses, bytes);
   } else if (space == Space::Global || space == Space::Const) {
     counters.sectors += countSectors(mask, addresses, bytes);
   }

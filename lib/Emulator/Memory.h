@@ -50,7 +50,11 @@ inline uint64_t addressOf(Warp &warp, const Ref &ref, unsigned lane) {
 
 /// Counts the cost of a warp's access; addresses are in `space`.
 void countAccess(Warp &warp, const Inst &inst, Space space, uint32_t mask,
-                 const uint64_t *addresses, uint32_t bytes, bool isWrite);
+                 const uint64_t *addresses, uint32_t bytes);
+
+/// Counts what the banks of shared memory do for it alone.
+void countWavefronts(Warp &warp, const Inst &inst, uint32_t mask,
+                     const uint64_t *addresses, uint32_t bytes);
 
 /// The shared-memory wavefronts of 32 addresses of `bytes` each.
 uint32_t sharedWavefronts(uint32_t mask, const uint64_t *addresses,

@@ -308,6 +308,14 @@ bool touches(std::string_view opcode, const char *prefix) {
   return opcode.substr(0, std::string_view(prefix).size()) == prefix;
 }
 
+/// Whether what an instruction moves comes from global memory, rather than goes
+/// there.
+bool isGlobalLoad(const Origin &origin) {
+  if (origin.opcode == "cp")
+    return origin.text.find(".global.shared") == std::string_view::npos;
+  return touches(origin.opcode, "ld");
+}
+
 Counters collectCounters(const Kernel &kernel,
                          const std::vector<Worker> &workers) {
   Counters total;
@@ -351,15 +359,15 @@ Counters collectCounters(const Kernel &kernel,
     total.tensorOperations += sum.tensorOperations;
     if (touches(origin.opcode, "bar"))
       total.barriers += sum.requests;
+    total.sharedWavefronts += sum.wavefronts;
+    total.sharedIdealWavefronts += sum.idealWavefronts;
     if (sum.sectors) {
-      bool isLoad = touches(origin.opcode, "ld");
-      (isLoad ? total.globalLoadBytes : total.globalStoreBytes) += sum.bytes;
+      (isGlobalLoad(origin) ? total.globalLoadBytes : total.globalStoreBytes) +=
+          sum.bytes;
       total.globalSectors += sum.sectors;
       total.globalRequests += sum.requests;
     } else if (sum.wavefronts) {
       total.sharedBytes += sum.bytes;
-      total.sharedWavefronts += sum.wavefronts;
-      total.sharedIdealWavefronts += sum.idealWavefronts;
       total.sharedRequests += sum.requests;
     } else if (kernel.code[pc].space == Space::Local) {
       total.localBytes += sum.bytes;

@@ -5,7 +5,8 @@
 // lanes in the warp's register file; a predicate is a word with a bit for each
 // lane; constants are rows too, shared by all warps. Calls are static: every
 // function has its own rows, so that the lanes of a warp may be in different
-// calls of it at once.
+// calls of it at once. Those of functions that call themselves are saved while
+// they do, and their variables are on a stack.
 
 #ifndef DEPLO_LIB_EMULATOR_PROGRAM_H
 #define DEPLO_LIB_EMULATOR_PROGRAM_H
@@ -152,6 +153,19 @@ struct Placement {
 /// The widest access, which is aligned to it.
 constexpr uint32_t maxGranule = 16;
 
+/// A function that may be entered again before it returns.
+struct StackedFunction {
+  std::string name;
+  /// What its caller saves, if that is stacked too.
+  std::vector<Ref> registers;
+  /// Rows that hold the address of the byte so far into the frame.
+  std::vector<std::pair<Ref, uint64_t>> addresses;
+  /// Variables in its frame.
+  std::vector<Placement> local;
+  /// Of a frame: variables and room for the registers.
+  uint64_t bytes = 0, alignment = 16;
+};
+
 /// Which machinery a kernel needs at run time.
 struct Features {
   bool asyncCopies = false, bulkCopies = false, wgmma = false,
@@ -173,8 +187,11 @@ struct Kernel {
   /// It has variables without a size in shared memory.
   bool namesDynamicShared = false;
   std::vector<Placement> shared, local;
+  std::vector<StackedFunction> stacked;
   /// The dynamic shared memory begins here if the kernel names it.
-  uint64_t staticSharedBytes = 0, localBytes = 0, parameterBytes = 0;
+  uint64_t staticSharedBytes = 0, parameterBytes = 0;
+  /// Without the stack, which begins there.
+  uint64_t localBytes = 0;
   uint32_t sharedAlignment = 16;
   /// The narrowest access to each space, in bytes.
   uint32_t sharedGranule = maxGranule, globalGranule = maxGranule;

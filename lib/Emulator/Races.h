@@ -87,6 +87,8 @@ public:
   void synchronize(const std::vector<Party> &parties);
   /// What the lane did and knows becomes known to who acquires `point`.
   void release(const Warp &warp, unsigned lane, SyncPoint &point);
+  /// The same for the lanes of `mask` at once.
+  void releaseAll(const Warp &warp, uint32_t mask, SyncPoint &point);
   void acquire(const Warp &warp, uint32_t mask, const SyncPoint &point);
   /// The thread's earlier writes reach memory before its later ones.
   void fence(const Warp &warp, uint32_t mask);

@@ -147,8 +147,9 @@ void setUpWarp(Grid &grid, Block &block, uint32_t index) {
       std::memcpy(warp.bank[0] + ambient.offset + lane * ambient.bytes, &value,
                   ambient.bytes);
     }
-  warp.local.resize(kernel.localBytes * lanesPerWarp);
-  warp.localWritten.assign(kernel.localBytes * lanesPerWarp, false);
+  warp.localStride = kernel.localBytes;
+  warp.local.resize(warp.localStride * lanesPerWarp);
+  warp.localWritten.assign(warp.localStride * lanesPerWarp, false);
   Split root;
   root.state = Split::State::Ready;
   root.mask = warp.live;

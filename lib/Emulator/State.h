@@ -26,11 +26,22 @@ class GlobalShadow;
 class SharedShadow;
 class SyncTable;
 struct SyncPoint;
+struct SavedRegisters;
 
 constexpr uint32_t noPc = ~0u;
 
 /// Why a warp stopped running.
 enum class Stop : uint8_t { None, Quantum, Blocked, Yield, Error };
+
+/// A call of a stacked function that has not returned.
+struct Activation {
+  /// Index into Kernel::stacked.
+  uint32_t function = 0;
+  /// Of its frame in local memory.
+  uint64_t base = 0;
+  /// The caller's; null if that is not stacked.
+  std::shared_ptr<const SavedRegisters> saved;
+};
 
 /// Lanes of a warp that run together.
 struct Split {
@@ -46,8 +57,9 @@ struct Split {
   };
   State state = State::Free;
   uint32_t pc = 0, mask = 0;
-  /// Where it joins its parent.
+  /// Where it joins its parent, in so many calls.
   uint32_t reconverge = noPc;
+  size_t depth = 0;
   int32_t parent = -1;
   uint32_t children = 0;
   /// Lanes that have come to `pc` already.
@@ -60,6 +72,7 @@ struct Split {
   bool isInCluster = false;
   /// Where the calls that it is in go on.
   std::vector<uint32_t> returns;
+  std::vector<Activation> activations;
 };
 
 struct Warp {
@@ -87,7 +100,9 @@ struct Warp {
   //===--- Lanes ----------------------------------------------------------===//
   std::vector<Split> splits;
   uint32_t live = 0;
-  /// Local memory, and one bit for each byte that was written.
+  /// Local memory, and one bit for each byte that was written; so many bytes
+  /// of each lane.
+  uint64_t localStride = 0;
   std::vector<uint8_t> local;
   std::vector<bool> localWritten;
 
@@ -232,6 +247,9 @@ struct Cluster {
   std::deque<Block> blocks;
   Barrier barrier;
   uint32_t barrierPhase = 0;
+  /// What those did before who arrived at the barrier in this phase, and in
+  /// those that are over.
+  std::shared_ptr<SyncPoint> arriving, done;
   /// Counts what could end another warp's wait.
   uint64_t events = 0;
   /// Rounds over the warps in which there was none.

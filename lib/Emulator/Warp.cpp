@@ -59,9 +59,11 @@ void Warp::divide(const Inst &inst, const Path *paths, size_t count) {
   size_t self = size_t(current);
   // Lanes that were divided before and would meet at the same place do so
   // together.
-  bool isSibling = splits[self].reconverge == inst.reconverge;
-  int32_t parent = isSibling ? splits[self].parent : int32_t(self);
   std::vector<uint32_t> returns = splits[self].returns;
+  std::vector<Activation> activations = splits[self].activations;
+  bool isSibling = splits[self].reconverge == inst.reconverge &&
+                   splits[self].depth == returns.size();
+  int32_t parent = isSibling ? splits[self].parent : int32_t(self);
   for (size_t i = 0; i < count; ++i) {
     size_t index = self;
     if (!isSibling || i > 0) {
@@ -74,10 +76,12 @@ void Warp::divide(const Inst &inst, const Path *paths, size_t count) {
     split.pc = paths[i].pc;
     split.mask = paths[i].mask;
     split.reconverge = inst.reconverge;
+    split.depth = returns.size();
     split.parent = parent;
     if (index != self) {
       split.children = split.pending = 0;
       split.returns = returns;
+      split.activations = activations;
     }
     if (i == 0)
       current = int32_t(index);
@@ -110,9 +114,11 @@ void Warp::releaseJoined() {
     alone.pc = joining.pc;
     alone.mask = joining.pending;
     alone.reconverge = joining.reconverge;
+    alone.depth = joining.depth;
     alone.parent = joining.parent;
     alone.children = alone.pending = 0;
     alone.returns = joining.returns;
+    alone.activations = joining.activations;
     splits[i].pending = 0;
     if (alone.parent >= 0)
       ++splits[size_t(alone.parent)].children;
@@ -141,6 +147,7 @@ void Warp::finish(int32_t index) {
   int32_t parent = splits[size_t(index)].parent;
   splits[size_t(index)].state = Split::State::Free;
   splits[size_t(index)].returns.clear();
+  splits[size_t(index)].activations.clear();
   if (parent < 0)
     return;
   Split &above = splits[size_t(parent)];
@@ -214,6 +221,13 @@ void Warp::failAt(Fault fault, const Inst &inst, int lane, uint64_t address,
 // The loop
 //===----------------------------------------------------------------------===//
 
+/// Whether the running split is where it joins its parent, and not in a call
+/// that it has made since.
+static bool isAtJoin(const Warp &warp) {
+  const Split &split = warp.splits[size_t(warp.current)];
+  return warp.pc == split.reconverge && split.returns.size() == split.depth;
+}
+
 /// Follows which lanes' values are defined; false if that is a fault.
 static bool trackDefined(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t known = allLanes;
@@ -243,8 +257,7 @@ Stop deplo::emulator::runWarp(Warp &warp, Worker &worker, uint64_t quantum) {
   uint64_t left = quantum;
   while (left-- > 0) {
     const Inst &inst = code[warp.pc];
-    if (inst.isLeader &&
-        warp.pc == warp.splits[size_t(warp.current)].reconverge) {
+    if (inst.isLeader && isAtJoin(warp)) {
       warp.join();
       if (warp.current < 0 && !warp.selectReady())
         break;

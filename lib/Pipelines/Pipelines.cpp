@@ -82,6 +82,7 @@ void buildTilePipeline(OpPassManager &manager,
   OpPassManager &kernel = manager.nest<tile::KernelOp>();
   addCleanup(kernel);
   kernel.addPass(tile::createChunkMatmulKPass());
+  kernel.addPass(tile::createFuseChunksPass());
   kernel.addPass(tile::createCooperativeReducePass());
   addCleanup(kernel);
   kernel.addPass(tile::createBlockifyLaunchPass());
@@ -111,6 +112,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
+  kernel.addPass(tile::createBatchLoadsPass());
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
@@ -191,6 +193,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-select-schedule", "t:select_schedule"},
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
+      {"deplo-fuse-chunks", "t:fuse_chunks"},
       {"deplo-split-matmul-k", "t:003_split_matmul_k"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
@@ -209,6 +212,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-hoist-loads", "t:hoist_loads"},
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
+      {"deplo-batch-loads", "t:batch_loads"},
       {"deplo-vectorize-access", "t:vectorize_access"},
       {"deplo-programmatic-launch", "t:programmatic_launch"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},

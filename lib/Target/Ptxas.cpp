@@ -108,10 +108,8 @@ struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
         return failure();
       resources = parseResources(log);
       isLowered = false;
-      if (!allowSpills)
-        for (const auto &[kernel, used] : resources)
-          isLowered |=
-              used.spillBytes && succeeded(lowerResidency(ptx, kernel));
+      for (const auto &[kernel, used] : resources)
+        isLowered |= used.spillBytes && succeeded(lowerResidency(ptx, kernel));
     }
     if (StringRef(log).contains("C75"))
       return binary.emitError()

@@ -90,8 +90,38 @@ def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def shares(kernels: Sequence[dict[str, Any]]) -> Table:
+    """Every kernel on a line: what a launch moves, its roofline, how many launches there are,
+    and their share of the sum."""
+    times = [kernel.get("roofline_us") for kernel in kernels]
+    launches = [kernel.get("launches", 1) for kernel in kernels]
+    total = sum((time or 0.0) * number for time, number in zip(times, launches, strict=True))
+    rows = [
+        (
+            kernel["name"],
+            kernel_bytes(kernel),
+            f"{time:.3g}" if time else "-",
+            str(number),
+            f"{time * number / total:.1%}" if time else "-",
+        )
+        for kernel, time, number in zip(kernels, times, launches, strict=True)
+    ]
+    return grid("kernels", ("name", "bytes moved", "roofline us", "launches", "share"), rows)
+
+
+def kernel_bytes(kernel: dict[str, Any]) -> str:
+    """What a kernel reads and writes together, or, where sizes of the call decide, how."""
+    keys = ("bytes_read", "bytes_written")
+    formulas = [kernel.get(f"{key}_formula") for key in keys]
+    if any(formulas):
+        return " + ".join(f or str(kernel[key]) for f, key in zip(formulas, keys, strict=True))
+    known = [kernel.get(key) for key in keys]
+    return count(None if None in known else sum(known), "B")
+
+
 def explain_text(report: dict[str, Any]) -> str:
-    """What was fused and why, one table for each kernel, and the compiler's own times."""
+    """What was fused and why, the kernels' shares where there are several, one table for each
+    kernel, and the compiler's own times."""
     tables = []
     if decisions := report.get("fusion", []):
         table = Table(title="fusion", box=box.ASCII2, title_justify="left")
@@ -101,7 +131,10 @@ def explain_text(report: dict[str, Any]) -> str:
             word = "fused" if decision["fused"] else "not fused"
             table.add_row(decision["step"], word, decision["text"])
         tables.append(table)
-    for kernel in report.get("kernels", []):
+    kernels = report.get("kernels", [])
+    if len(kernels) > 1:
+        tables.append(shares(kernels))
+    for kernel in kernels:
         table = Table(title=f"kernel {kernel['name']}", box=box.ASCII2, title_justify="left")
         table.add_column("what")
         table.add_column("value", overflow="fold")

@@ -194,6 +194,15 @@ class Executable:
         """What the last launch of each kernel did, on a device that counts ("emu")."""
         return json.loads(self._library.deploExecutableCounters(self._handle) or b"[]")
 
-    def __del__(self) -> None:
+    def close(self) -> None:
+        """Frees its kernels and temporaries now; neither it nor its launchers may run then.
+
+        Without it they are freed with the object, which tools that hold on to the
+        frames of Python functions delay.
+        """
         if self._handle is not None:
             self._library.deploExecutableDestroy(self._handle)
+            self._handle = None
+
+    def __del__(self) -> None:
+        self.close()

@@ -14,10 +14,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import deplo
 from deplo import DeploWarning
-from deplo.backend import backend
+from deplo.backend import BackendOptions, backend
+from deplo.backend.support import Support
 from deplo.compilation import compile_ir
 
 pytestmark = pytest.mark.usefixtures("compiler")
@@ -126,10 +128,76 @@ class Sdpa(Attention):
         return x + self.out(mixed.transpose(1, 2).reshape(b, t, c))
 
 
+@pytest.mark.parametrize("contractions", [False, True])
 @pytest.mark.parametrize("module", [Block, Attention, Sdpa])
 @pytest.mark.filterwarnings("ignore::deplo.DeploWarning")
-def test_modules_with_matrix_products(module, torch_device):
-    check(module().eval().to(torch_device), torch.randn(2, 5, 32, device=torch_device))
+def test_modules_with_matrix_products(module, contractions, torch_device):
+    x = torch.randn(2, 5, 32, device=torch_device)
+    check(module().eval().to(torch_device), x, contractions=contractions)
+
+
+def test_products_are_compiled_where_asked_for():
+    graph = make_fx(lambda x: torch.relu(x @ x), tracing_mode="fake")(torch.randn(4, 4)).graph
+
+    def compiled_operators(**options):
+        return [str(node.target) for node in Support(graph, BackendOptions(**options)).nodes]
+
+    assert compiled_operators() == ["aten.relu.default"]
+    assert compiled_operators(contractions=True) == ["aten.mm.default", "aten.relu.default"]
+    assert compiled_operators(fallback=False) == ["aten.mm.default", "aten.relu.default"]
+
+
+ATTENTION = {
+    "causal": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+    "mask": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+    "mask of bools": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m > -1, scale=0.3),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_as_a_whole(name, torch_device):
+    q, k, v = (torch.randn(2, 4, 5, 8, device=torch_device) for _ in range(3))
+    check(ATTENTION[name], q, k, v, torch.randn(5, 5, device=torch_device), **STRICT)
+
+
+def shared_heads(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, enable_gqa=True).transpose(1, 2)
+
+
+def test_heads_that_share_keys_read_them_where_they_lie(compilations, torch_device):
+    q = torch.randn(2, 4, 5, 8, device=torch_device)
+    k, v = (torch.randn(2, 2, 7, 8, device=torch_device) for _ in range(2))
+    check(shared_heads, q, k, v, **STRICT)
+    (program,) = compilations
+    assert program.count("graph.contract") == 2
+    assert "tensor<2x4x7x8xf32>" not in program
+
+
+def test_attention_of_any_size(compilations, torch_device):
+    run = torch.compile(shared_heads, backend=backend, dynamic=True, options=STRICT)
+    for length in (5, 6, 9):
+        q = torch.randn(2, 4, length, 8, device=torch_device)
+        k, v = (torch.randn(2, 2, length, 8, device=torch_device) for _ in range(2))
+        assert_same(run(q, k, v), shared_heads(q, k, v))
+
+
+def test_attention_that_drops_is_left_to_pytorch(torch_device):
+    def function(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=0.5) * 2
+
+    q, k, v = (torch.randn(1, 2, 5, 8, device=torch_device) for _ in range(3))
+    with pytest.warns(DeploWarning, match="scaled_dot_product|dropout|bernoulli"):
+        run = compiled(function)
+        torch.manual_seed(1)
+        got = run(q, k, v)
+    torch.manual_seed(1)
+    assert_same(got, function(q, k, v))
+
+
+def test_attention_with_gradients_is_refused():
+    q, k, v = (torch.randn(1, 2, 5, 8, requires_grad=True) for _ in range(3))
+    with torch.enable_grad(), pytest.raises(Exception, match=r"computes no gradients.*no_grad"):
+        compiled(F.scaled_dot_product_attention)(q, k, v)
 
 
 @pytest.mark.filterwarnings("ignore::deplo.DeploWarning")

@@ -145,3 +145,40 @@ def test_what_deplo_does_not_have_may_be_left_to_pytorch(command, device):
 def test_fallback_and_passes_exclude_each_other(device):
     options = ("--device", device, "--allow-fallback", "--passes", "builtin.module(cse)")
     assert "don't go together" in deplo("run", "-c", RMS, *options, code=1)
+
+
+def rows_of(text):
+    cells = (line.split("|") for line in text.splitlines() if line.startswith("|"))
+    return {cell[1].strip(): cell[2].strip() for cell in cells if len(cell) > 2}
+
+
+def test_explain_shows_what_the_emulator_counts_beside_the_schedule():
+    """Every element is read and written once, the weight once for each row, 16 bytes at a time."""
+    text = deplo("explain", "--device", "emu", "-c", RMS)
+    decided, found, counted = text.partition("kernel rms_norm_2048 on the emulator")
+    assert found and rows_of(decided)["schedule"].startswith("#tile.schedule<")
+    counts = rows_of(counted)
+    moved = 4 * 32 * 2048
+    assert counts["global bytes loaded"] == str(2 * moved)
+    assert counts["global bytes stored"] == str(moved)
+    assert counts["global sectors"] == str(3 * moved // 32)
+    assert counts["coalescing (1 is ideal)"] == "1.0"
+    assert counts["bytes of a thread's global access"] == "16"
+    threads, warps = (int(counts[f"{what} instructions"]) for what in ("thread", "warp"))
+    assert 0 < threads <= 32 * warps
+    # A barrier for each of the 8 warps of the 32 rows.
+    assert counts["barriers"] == str(32 * 8)
+
+
+def test_explain_counts_what_a_schedule_costs():
+    """Vectors of one element make four times the requests, for the same bytes."""
+    vectors = rows_of(deplo("explain", "--device", "emu", "-c", RMS))
+    option = ("--schedule", "vector=1")
+    single = rows_of(deplo("explain", "--device", "emu", "-c", RMS, *option))
+    assert single["global bytes loaded"] == vectors["global bytes loaded"]
+    assert single["bytes of a thread's global access"] == "4"
+    assert int(single["warp instructions"]) > int(vectors["warp instructions"])
+
+
+def test_explain_without_the_emulator_has_no_counters():
+    assert "on the emulator" not in deplo("explain", "-c", RMS)

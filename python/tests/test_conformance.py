@@ -20,6 +20,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import access_counters  # noqa: E402
 import conformance  # noqa: E402
+import kernel_counters  # noqa: E402
 import third_party  # noqa: E402
 from instruction_forms import GROUPS, all_forms  # noqa: E402
 
@@ -67,6 +68,19 @@ def test_comparing_finds_a_wrong_bit():
 @pytest.mark.parametrize("name", third_party.CASES)
 def test_kernels(name):
     assert third_party.difference(name, results()[name]) is None
+
+
+def test_counters_of_kernels():
+    """Requests and sectors of global memory and wavefronts of shared memory, of whole kernels, are
+    those that ncu reads, where ptxas leaves the accesses as they are.
+    """
+    recorded = json.loads((VECTORS / "kernel_counters.json").read_text())
+    assert recorded.keys() == third_party.CASES.keys()
+    wrong = {name: kernel_counters.differences(name, recorded[name]) for name in recorded}
+    different = {name for name, counters in wrong.items() if counters}
+    assert different == kernel_counters.DIFFERENT.keys(), {
+        name: wrong[name] for name in different ^ kernel_counters.DIFFERENT.keys()
+    }
 
 
 def test_counters():

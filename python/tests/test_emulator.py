@@ -152,6 +152,26 @@ def test_calls(level):
         assert y[k] == cases[value]
 
 
+@pytest.mark.parametrize("level", ["O0", "O3"])
+def test_recursion(level):
+    """Calls within calls to different depths, with variables that are written from further in."""
+    module = Emulation((PTX / f"recursion.{level}.ptx").read_text())
+    y, z = (torch.empty(64, dtype=torch.int32) for _ in range(2))
+    run(module, "numbers", 1, 64, Uninitialized(y), Uninitialized(z))
+    values, calls = [0, 1], [1, 1]
+    for _ in range(10):
+        values.append(values[-1] + values[-2])
+        calls.append(calls[-1] + calls[-2] + 1)
+    assert y.tolist() == [values[i % 12] for i in range(64)]
+    assert z.tolist() == [calls[i % 12] for i in range(64)]
+    x = integers(-50, 50, 40, 17)
+    want = x.sort(1).values
+    run(module, "rows", 1, 40, x, c_int32(17))
+    assert torch.equal(x, want)
+    run(module, "turns", 1, 64, Uninitialized(y))
+    assert y.tolist() == [2 * i + i % 2 for i in range(64)]
+
+
 def relative_error(got, want):
     return ((got.float() - want).norm() / want.norm()).item()
 
@@ -266,3 +286,22 @@ def test_deplo_kernels_are_checked():
     if len(Emulation(text).kernels()) == 1:
         assert Emulation(text).run(kernel, **launch).findings == []
         assert Emulation(broken).run(kernel, **launch).findings != []
+
+
+def scaled_by_a_sum(x, w):
+    return x * w.sum()
+
+
+def scaled_by_elements(x, w):
+    return x * (w[0] + w[1] * w[2])
+
+
+@pytest.mark.parametrize("function", [scaled_by_a_sum, scaled_by_elements])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("columns", [3, 6, 7, 11])
+def test_no_kernel_reads_behind_an_input(function, columns, dtype):
+    """Bounds are exact, also of tensors whose size is no multiple of what is read at once."""
+    x, w = randn(5, columns, dtype=dtype), randn(columns, seed=1, dtype=dtype)
+    program = deplo.compile(function, (x, w), device="emu")
+    want = function(x.double(), w.double())
+    torch.testing.assert_close(program(x, w).double(), want, rtol=1e-2, atol=1e-2)

@@ -56,6 +56,21 @@ def test_every_fact_is_there():
     assert list(facts).index("tile") < list(facts).index("ptx")
 
 
+def test_shares_of_several_kernels():
+    other = {**KERNEL, "name": "other", "bytes_read": 737856, "roofline_us": 0.1109, "launches": 3}
+    unknown = {**other, "name": "unknown", "roofline_us": None, "bytes_read_formula": "4 * rows"}
+    lines = explain_text({"kernels": [KERNEL, other, unknown]}).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.strip() == "kernels")
+    assert [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in lines[start + 4 : start + 7]
+    ] == [
+        ["rms_norm_2048", "532.5 kB", "0.111", "1", "25.0%"],
+        ["other", "1 MB", "0.111", "3", "75.0%"],
+        ["unknown", "4 * rows + 262144", "-", "3", "-"],
+    ]
+    assert "\nkernels\n" not in "\n" + explain_text({"kernels": [KERNEL]})
+
+
 def test_what_was_fused_and_why():
     decisions = [
         {"step": "fuse_vertical", "fused": True, "text": "a and b in @k: 8 bytes instead of 16"},

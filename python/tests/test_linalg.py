@@ -239,10 +239,10 @@ def test_bf16_reduces_in_f32(device):
 
 def test_what_graph_lacks_is_named():
     body = """
-      %0 = linalg.matmul ins(%x, %y : tensor<4x8xf32>, tensor<8x4xf32>)
-        outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
-      return %0 : tensor<4x4xf32>"""
-    text = function(body, "4x4xf32", x="4x8xf32", y="8x4xf32", z="4x4xf32")
+      %0 = linalg.matmul ins(%x, %y : tensor<4x8xi8>, tensor<8x4xi8>)
+        outs(%z : tensor<4x4xi32>) -> tensor<4x4xi32>
+      return %0 : tensor<4x4xi32>"""
+    text = function(body, "4x4xi32", x="4x8xi8", y="8x4xi8", z="4x4xi32")
     error = try_compile(text, Options(device="host")).error
     assert error.startswith("main:3: 'linalg.matmul' op is a contraction")
 
@@ -253,3 +253,34 @@ def test_level_graph_shows_the_conversion():
     result = compile_ir(text, Options(device="host", level="graph", trace=True))
     assert "graph.map" in result.ir
     assert [step["step"] for step in result.steps] == ["g:linalg_to_graph"]
+
+
+def test_products_of_matrices(device):
+    body = """
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<33x65xf32>
+      %init = linalg.fill ins(%zero : f32) outs(%e : tensor<33x65xf32>) -> tensor<33x65xf32>
+      %0 = linalg.matmul ins(%x, %y : tensor<33x127xf32>, tensor<127x65xf32>)
+        outs(%init : tensor<33x65xf32>) -> tensor<33x65xf32>
+      %1 = linalg.exp ins(%0 : tensor<33x65xf32>) outs(%e : tensor<33x65xf32>) -> tensor<33x65xf32>
+      return %1 : tensor<33x65xf32>"""
+    x, y = torch.randn(33, 127) / 8, torch.randn(127, 65) / 8
+    text = function(body, "33x65xf32", x="33x127xf32", y="127x65xf32")
+    close(run(text, x, y, device=device), (x.double() @ y.double()).exp(), 4e-6)
+    assert len(compile_ir(text, Options(ptxas=False)).kernels) == 1
+
+
+def test_convolution(device):
+    body = """
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<2x4x6x3xf32>
+      %init = linalg.fill ins(%zero : f32) outs(%e : tensor<2x4x6x3xf32>) -> tensor<2x4x6x3xf32>
+      %0 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : tensor<2xi64>,
+          strides = dense<[1, 2]> : tensor<2xi64>}
+        ins(%x, %w : tensor<2x3x8x7xf32>, tensor<4x3x3x3xf32>)
+        outs(%init : tensor<2x4x6x3xf32>) -> tensor<2x4x6x3xf32>
+      return %0 : tensor<2x4x6x3xf32>"""
+    x, w = torch.randn(2, 3, 8, 7), torch.randn(4, 3, 3, 3)
+    text = function(body, "2x4x6x3xf32", x="2x3x8x7xf32", w="4x3x3x3xf32")
+    want = F.conv2d(x.double(), w.double(), stride=(1, 2))
+    close(run(text, x, w, device=device), want, 4e-6)

@@ -5,7 +5,18 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from numeric import DTYPE_IDS, DTYPES, check, compile_for_gpu, randn, run, sum_units, wanted
+from numeric import (
+    DTYPE_IDS,
+    DTYPES,
+    F32,
+    UNIT,
+    check,
+    compile_for_gpu,
+    randn,
+    run,
+    sum_units,
+    wanted,
+)
 
 import deplo
 from deplo.emulator import counters_of_package
@@ -182,7 +193,7 @@ SCHEDULES = [
     "block=32x32,thread=4x4,chunk=8,stages=1",
     "block=32x32,thread=4x4,chunk=8,stages=3",
     "block=32x32,thread=4x4,chunk=8,stages=4,async_copy=never",
-"block=32x32,thread=4x4,chunk=8,stages=4",
+    "block=32x32,thread=4x4,chunk=8,stages=4",
     "block=16x32,thread=2x4,async_copy=never,pad_smem=never",
 ]
 
@@ -193,6 +204,60 @@ def test_schedules_change_no_values(schedule, device):
         pytest.skip("the host has no schedule")
     x, y = randn(33, 41), randn(41, 37, seed=1)
     check_product(lambda x, y: x @ y, x, y, device, schedule=schedule)
+
+
+LONG_SUMS = [
+    "split_k=1",
+    "split_k=1,stages=1",
+    "split_k=1,chunk=16,stages=3",
+    "split_k=4",
+    "split_k=7",
+]
+
+
+@pytest.mark.parametrize("schedule", LONG_SUMS)
+@pytest.mark.parametrize("depth", [1025, 1600])
+def test_long_sums_go_over_parts(depth, schedule, device):
+    if device == "host":
+        pytest.skip("the host has no schedule")
+    x, y, b = randn(3, depth), randn(depth, 9, seed=1), randn(9, seed=2)
+
+    def function(x, y, b):
+        return F.relu(x @ y + b)
+
+    (got,) = run(function, (x, y, b), device, schedule=schedule)
+    (want,) = wanted(function, (x, y, b))
+    # No f32 takes up more than 1024 products.
+    check(got, want, sum_units(1024), product_scale(x, y) + 3, schedule)
+
+
+@pytest.mark.parametrize("schedule", ["split_k=1", "split_k=3"])
+def test_long_sums_that_share_an_operand(schedule, device):
+    if device == "host":
+        pytest.skip("the host has no schedule")
+    x, y, z = randn(3, 1100), randn(1100, 9, seed=1), randn(1100, 9, seed=2)
+
+    def function(x, y, z):
+        return F.silu(x @ y) * (x @ z)
+
+    (got,) = run(function, (x, y, z), device, schedule=schedule)
+    (want,) = wanted(function, (x, y, z))
+    assert (got.double() - want).abs().max() < 1e-5 * want.abs().max()
+
+
+def test_parts_of_sums_are_kernels():
+    x, y = randn(4, 2048), randn(2048, 64, seed=1)
+
+    def kernels(schedule):
+        compiled = deplo.compile(torch.matmul, (x, y), device="emu", schedule=schedule)
+        return len(compiled.report["kernels"])
+
+    assert kernels("split_k=1") == 1
+    assert kernels("split_k=8") == 2
+    # What parts of one length leave over is one more.
+    assert kernels("split_k=37") == 3
+    # The model divides what would leave the device empty.
+    assert kernels("") == 2
 
 
 def count_product(x_is_transposed, y_is_transposed, schedule):
@@ -235,3 +300,34 @@ def test_pads_are_what_keeps_reads_from_conflicts():
 @pytest.mark.parametrize("m, n, k", [(512, 512, 512), (1000, 77, 129), (4, 4096, 64)])
 def test_kernels_assemble(m, n, k, dtype, device):
     compile_for_gpu(torch.matmul, (randn(m, k, dtype=dtype), randn(k, n, dtype=dtype)), device)
+
+
+MASKS = {
+    "none": None,
+    "bools": torch.tril(torch.ones(5, 7)).bool() & (torch.arange(5)[:, None] != 2),
+    "numbers": torch.linspace(-3, 3, 35).reshape(5, 7),
+    "heads": torch.linspace(-3, 3, 140).reshape(4, 5, 7),
+}
+
+
+@by_dtype
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("heads", [4, 2, 1])
+def test_attention(heads, mask, dtype, device):
+    q, k = randn(2, 4, 5, 8, dtype=dtype), randn(2, heads, 7, 8, dtype=dtype, seed=1)
+    v, m = randn(2, heads, 7, 6, dtype=dtype, seed=2), MASKS[mask]
+    m = m.to(dtype) if m is not None and m.dtype != torch.bool else m
+
+    def function(q, k, v, *mask):
+        (m,) = mask or (None,)
+        if m is not None and m.dtype != torch.bool:
+            m = m.to(q.dtype)
+        causal = m is None
+        return F.scaled_dot_product_attention(q, k, v, m, is_causal=causal, enable_gqa=True)
+
+    inputs = (q, k, v) if m is None else (q, k, v, m)
+    (got,) = run(function, inputs, device)
+    want = function(*(x if x.dtype == torch.bool else x.double() for x in inputs))
+    # Weights of a half float are rounded once before they are multiplied with the values.
+    units = 64 + (0 if dtype == torch.float32 else 2 * UNIT[dtype] / F32)
+    check(got, want, units, v.double().abs().max().item() * 4, mask)

@@ -6,6 +6,8 @@ Every case is a function and its inputs; the right values are PyTorch's on the
 CPU. Elements that are only moved must be equal; computed ones close.
 """
 
+import functools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -236,8 +238,25 @@ def pairs(got, want):
     return zip(got, want, strict=True)
 
 
+@functools.cache
+def exports_scalar_indices():
+    """Whether PyTorch exports `x[n]` of a 0-d tensor `n`; older ones want its value."""
+    module = torch.nn.Module()
+    module.forward = lambda x, n: x[n]
+    try:
+        torch.export.export(module, (X, INDEX[0, 0]), strict=False)
+    except torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode:
+        return False
+    return True
+
+
+WITH_SCALAR_INDICES = ("index_scalar", "index_scalar_beside_tensor", "assign_at_scalar")
+
+
 @pytest.mark.parametrize("name", MOVED)
 def test_moved_elements(name, device):
+    if name in WITH_SCALAR_INDICES and not exports_scalar_indices():
+        pytest.skip("this PyTorch exports no x[n] of a 0-d tensor n")
     function, *inputs = MOVED[name]
     for got, want in pairs(run(function, inputs, device), function(*inputs)):
         torch.testing.assert_close(got, want, rtol=0, atol=0, equal_nan=True)

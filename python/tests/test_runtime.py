@@ -103,9 +103,20 @@ def test_package_for_another_device_is_refused(compiler):
         runtime.Executable(package(HEADER), "host")
 
 
-def test_wrong_number_of_buffers(compiler):
+def negation_of_four():
     text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { %0 = graph.neg %x : tensor<4xf32>"
     text += " return %0 : tensor<4xf32> }"
-    package = compile_ir(text, Options(device="host")).package
+    return runtime.Executable(compile_ir(text, Options(device="host")).package, "host")
+
+
+def test_wrong_number_of_buffers(compiler):
     with pytest.raises(deplo.Error, match=r"takes 2 buffers \(1 inputs, 1 outputs\), not 1"):
-        runtime.Executable(package, "host").run([0])
+        negation_of_four().run([0])
+
+
+def test_a_closed_executable_does_not_run(compiler):
+    executable = negation_of_four()
+    executable.close()
+    executable.close()
+    with pytest.raises(deplo.Error, match="null"):
+        executable.run([0, 0])

@@ -36,6 +36,7 @@ Without --grid it lists the kernels of the file.
   --no-uninitialized  doesn't look for reads of what nothing wrote
   --workers N         host threads; default, all cores
   --budget N          warp instructions after which the grid is stopped
+  --stack BYTES       of a thread, for functions that call themselves; 65536
 
 Exit status: 0 if nothing is wrong, 1 if there are findings, 2 for a wrong
 command line or file.
@@ -108,6 +109,8 @@ std::string parseOptions(int count, char **words, Options &options) {
         options.launch.workers = unsigned(std::atoi(value));
       else if (word == "--budget")
         options.launch.instructionBudget = std::strtoull(value, nullptr, 10);
+      else if (word == "--stack")
+        options.launch.stackBytes = std::strtoull(value, nullptr, 10);
       else if (word == "--print") {
         char *end = nullptr;
         auto number = unsigned(std::strtoul(value, &end, 10));

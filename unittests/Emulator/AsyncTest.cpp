@@ -253,6 +253,55 @@ TEST(Async, ClustersShareMemory) {
   EXPECT_FALSE(ran.outcome.ok());
 }
 
+TEST(Async, ClusterBarriersOrderWhatIsReleasedAndAcquired) {
+  // Each block sends four bytes to the other one, which waits for them.
+  std::string body = std::string(perThread) + R"(
+  .reg .pred %p9;
+  mov.u64 %rd5, buffer;
+  mov.u32 %r1, %cluster_ctarank;
+  xor.b32 %r2, %r1, 1;
+  setp.eq.u32 %p9, %r0, 0;
+  @!%p9 bra MADE;
+  mbarrier.init.shared.b64 [%rd5], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 %rd9, [%rd5], 4;
+MADE:
+  barrier.cluster.arrive.relaxed.aligned;
+  barrier.cluster.wait.aligned;
+  @!%p9 bra SENT;
+  add.s64 %rd6, %rd5, 16;
+  mapa.shared::cluster.u64 %rd7, %rd6, %r2;
+  mapa.shared::cluster.u64 %rd8, %rd5, %r2;
+  st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%rd7], %r1, [%rd8];
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%rd5], 0;
+  @!%p2 bra WAIT;
+  ld.shared.u32 %r3, [%rd6];
+  mul.wide.u32 %rd9, %r1, 128;
+  add.s64 %rd3, %rd3, %rd9;
+  st.global.u32 [%rd3], %r3;
+SENT:
+)";
+  Setting setting = numbers(32);
+  setting.grid = {2, 1, 1};
+  const char *pair = ".reqnctapercluster 2, 1, 1";
+  Ran good = runBody(body, setting, shared, pair);
+  EXPECT_EQ(good.findings(), "");
+  EXPECT_EQ(good.out[0], 1u);
+  // Without the fence the arrival releases nothing.
+  Ran unreleased =
+      runBody(without(body, "  fence.mbarrier_init.release.cluster;\n", ""),
+              setting, shared, pair);
+  EXPECT_NE(unreleased.findings().find("read after the write"),
+            std::string::npos)
+      << unreleased.findings();
+  Ran early = runBody(without(body, "  barrier.cluster.wait.aligned;\n", ""),
+                      setting, shared, pair);
+  EXPECT_NE(early.findings().find("there is no memory barrier here"),
+            std::string::npos)
+      << early.findings();
+}
+
 TEST(Async, BlocksOfAClusterMustNotLeaveTheirReaders) {
   std::string body = std::string(perThread) + R"(
   mov.u64 %rd5, buffer;

@@ -259,6 +259,24 @@ TEST(Checks, OutOfBounds) {
                   .has(Fault::OutOfBounds));
 }
 
+/// An aligned access whose last element alone is behind the buffer.
+TEST(Checks, TheEndOfABufferIsExact) {
+  Setting setting = threads(1);
+  setting.in.resize(7);
+  EXPECT_EQ(runBody("ld.global.v2.u32 {%r1, %r2}, [%rd0+16];"
+                    "ld.global.u32 %r3, [%rd0+24];",
+                    setting)
+                .findings(),
+            "");
+  Ran ran =
+      runBody("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd0+16];", setting);
+  EXPECT_TRUE(ran.has(Fault::OutOfBounds));
+  EXPECT_NE(ran.findings().find("it begins 16 bytes into 'in' (28 bytes) and "
+                                "ends past it"),
+            std::string::npos)
+      << ran.findings();
+}
+
 TEST(Checks, WritesToWhatCanOnlyBeRead) {
   EXPECT_TRUE(runBody("st.global.u32 [%rd0], 1;").has(Fault::ReadOnly));
   EXPECT_TRUE(runBody("mov.u64 %rd5, c; st.global.u32 [%rd5], 1;", {},

@@ -26,6 +26,25 @@ JOIN:
   EXPECT_EQ(ran.outcome.counters.divergentBranches, 1u);
 }
 
+/// Paths that end in a trap are none that others wait for.
+TEST(ControlFlow, LanesMeetBeforeTheEndThoughOneMayTrap) {
+  Ran ran = runBody(std::string(perThread) + R"(
+  setp.lt.u32 %p1, %r0, 16;
+  @%p1 bra SMALL;
+  setp.lt.u32 %p2, %r0, 32;
+  @%p2 bra JOIN;
+  trap;
+SMALL:
+  mov.u32 %r2, 3;
+JOIN:
+  activemask.b32 %r3;
+  st.global.u32 [%rd3], %r3;
+)");
+  EXPECT_EQ(ran.findings(), "");
+  EXPECT_EQ(ran.out[0], 0xffffffffu);
+  EXPECT_EQ(ran.out[31], 0xffffffffu);
+}
+
 TEST(ControlFlow, LoopsOfDifferentLengths) {
   Ran ran = runBody(std::string(perThread) + R"(
   mov.u32 %r1, 0;
@@ -214,6 +233,145 @@ TEST(ControlFlow, FunctionsWithoutABodyAndTraps) {
   EXPECT_TRUE(
       runBody("call ext;", {}, ".extern .func ext;").has(Fault::Unsupported));
   EXPECT_TRUE(runBody("trap;").has(Fault::Trap));
-  std::string error = runBody("call f;", {}, ".func f { call f; ret; }").error;
-  EXPECT_NE(error.find("'f' calls itself"), std::string::npos) << error;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions that call themselves
+//===----------------------------------------------------------------------===//
+
+/// Lanes go to different depths; each call has its own register and variable.
+TEST(ControlFlow, Recursion) {
+  const char *functions = R"(
+.func (.reg .b32 result) fibonacci(.reg .b32 n)
+{
+  .reg .pred %p1;
+  .reg .b32 %r<4>;
+  setp.lt.u32 %p1, n, 2;
+  @%p1 bra SMALL;
+  sub.u32 %r1, n, 1;
+  call (%r2), fibonacci, (%r1);
+  sub.u32 %r1, n, 2;
+  call (%r3), fibonacci, (%r1);
+  add.u32 result, %r2, %r3;
+  ret;
+SMALL:
+  mov.u32 result, n;
+  ret;
+}
+)";
+  Ran ran = runBody(std::string(perThread) + R"(
+  and.b32 %r1, %r0, 15;
+  call (%r2), fibonacci, (%r1);
+  activemask.b32 %r3;
+  setp.eq.u32 %p1, %r3, 0xffffffff;
+  selp.u32 %r2, %r2, 0, %p1;
+  st.global.u32 [%rd3], %r2;
+)",
+                    {}, functions);
+  EXPECT_EQ(ran.findings(), "");
+  unsigned sum = 0, last = 1;
+  for (unsigned i = 0; i < 16; ++i) {
+    EXPECT_EQ(ran.out[i], sum) << i;
+    EXPECT_EQ(ran.out[16 + i], sum) << i;
+    std::swap(sum, last);
+    sum += last;
+  }
+}
+
+/// Two functions in turn, with parameters in memory, whose order changes, and
+/// a guard that the inner calls overwrite. A caller's variable is written
+/// through its address.
+TEST(ControlFlow, FunctionsThatCallEachOther) {
+  const char *functions = R"(
+.func (.param .b32 result) even(.param .b32 x, .param .b32 y, .param .b64 at);
+.func (.reg .b32 result) odd(.reg .b32 x, .reg .b32 y, .reg .b64 at)
+{
+  .reg .pred %p1;
+  .reg .b32 %r<4>;
+  .param .b32 a;
+  .param .b32 b;
+  .param .b64 c;
+  .param .b32 r;
+  mov.b32 result, y;
+  setp.ne.u32 %p1, x, 0;
+  sub.u32 %r1, x, 1;
+  st.param.b32 [a], y;
+  st.param.b32 [b], %r1;
+  st.param.b64 [c], at;
+  @%p1 call (r), even, (a, b, c);
+  @%p1 ld.param.b32 result, [r];
+  @%p1 add.u32 result, result, x;
+  ret;
+}
+.func (.param .b32 result) even(.param .b32 x, .param .b32 y, .param .b64 at)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<4>;
+  .local .align 4 .b32 mine;
+  ld.param.b32 %r1, [x];
+  ld.param.b32 %r2, [y];
+  ld.param.b64 %rd1, [at];
+  st.local.b32 [mine], 0;
+  mov.u64 %rd2, mine;
+  call (%r3), odd, (%r2, %r1, %rd2);
+  ld.local.b32 %r2, [mine];
+  add.u32 %r2, %r2, 1;
+  st.local.b32 [%rd1], %r2;
+  st.param.b32 [result], %r3;
+  ret;
+}
+)";
+  Ran ran = runBody(std::string(perThread) + R"(
+  .local .align 4 .b32 depth;
+  st.local.b32 [depth], 0;
+  mov.u64 %rd5, depth;
+  mov.u32 %r1, 100;
+  call (%r2), odd, (%r0, %r1, %rd5);
+  st.global.u32 [%rd3], %r2;
+  ld.local.b32 %r2, [depth];
+  st.global.u32 [%rd3+128], %r2;
+)",
+                    {}, functions);
+  EXPECT_EQ(ran.findings(), "");
+  for (unsigned i = 0; i < 32; ++i) {
+    EXPECT_EQ(ran.out[i], i * (i + 1) / 2 + 100) << i;
+    EXPECT_EQ(ran.out[32 + i], i) << i;
+  }
+}
+
+/// A pointer to a variable of a call that has returned is to nothing.
+TEST(ControlFlow, FramesEnd) {
+  const char *functions = R"(
+.func (.reg .b64 result) f(.reg .b32 n)
+{
+  .reg .pred %p1;
+  .reg .b32 %r1;
+  .local .align 4 .b32 mine;
+  mov.u64 result, mine;
+  st.local.b32 [mine], 1;
+  setp.eq.u32 %p1, n, 0;
+  @%p1 ret;
+  sub.u32 %r1, n, 1;
+  call (result), f, (%r1);
+}
+)";
+  Ran ran = runBody(R"(
+  call (%rd5), f, (3);
+  ld.local.b32 %r1, [%rd5];
+)",
+                    {}, functions);
+  EXPECT_TRUE(ran.has(Fault::OutOfBounds)) << ran.findings();
+  EXPECT_EQ(runBody("call (%rd5), f, (3);", {}, functions).findings(), "");
+}
+
+TEST(ControlFlow, TheStackHasAnEnd) {
+  const char *endless = ".func f(.reg .b32 n) { .reg .b32 %r1;"
+                        " add.u32 %r1, n, 1; call f, (%r1); }";
+  Ran ran = runBody("call f, (0);", {}, endless);
+  ASSERT_EQ(ran.outcome.diagnostics.size(), 1u) << ran.findings();
+  EXPECT_TRUE(ran.has(Fault::Resources));
+  EXPECT_NE(ran.findings().find("the stack of a thread, 65536 bytes, has no "
+                                "room for another 'f' within 2048 calls"),
+            std::string::npos)
+      << ran.findings();
 }

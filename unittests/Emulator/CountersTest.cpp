@@ -42,6 +42,28 @@ TEST(Counters, Sectors) {
   EXPECT_EQ(sectors(64).globalLoadBytes, 128u);
 }
 
+/// A copy is one request, of the lanes that have something to read.
+TEST(Counters, AsyncCopiesAreLoads) {
+  const std::string body = R"(
+  mul.wide.u32 %rd4, %r0, 4;
+  add.s64 %rd2, %rd0, %rd4;
+  mov.u64 %rd5, buffer;
+  add.s64 %rd6, %rd5, %rd4;
+  setp.lt.u32 %p1, %r0, 8;
+  selp.u32 %r1, 4, 0, %p1;
+  cp.async.ca.shared.global [%rd6], [%rd2], 4, %r1;
+  cp.async.wait_all;
+)";
+  Ran ran = runBody(body, {}, ".shared .align 16 .b8 buffer[128];");
+  EXPECT_EQ(ran.findings(), "");
+  const Counters &counters = ran.outcome.counters;
+  EXPECT_EQ(counters.globalRequests, 1u);
+  EXPECT_EQ(counters.globalSectors, 1u);
+  EXPECT_EQ(counters.globalLoadBytes, 32u);
+  EXPECT_EQ(counters.globalStoreBytes, 0u);
+  EXPECT_EQ(counters.sharedWavefronts, 1u);
+}
+
 TEST(Counters, InstructionsAndJson) {
   Setting setting;
   setting.block = {64, 1, 1};

@@ -76,6 +76,13 @@ TEST(Instructions, Integers) {
   EXPECT_EQ(eval32("abs.s32 %r3, %r1;", uint32_t(-9)), 9u);
   EXPECT_EQ(eval32("sad.u32 %r3, %r1, %r2, %r4;", 3, 10, 1), 8u);
   EXPECT_EQ(eval32("mul24.lo.u32 %r3, %r1, %r2;", 0xff000003, 5), 15u);
+  // 2**46 - ... >> 16, plus what overflows.
+  EXPECT_EQ(eval32("mad24.hi.sat.s32 %r3, %r1, %r2, %r4;", 0x7fffff, 0x7fffff,
+                   0x7fffffff),
+            0x7fffffffu);
+  EXPECT_EQ(eval32("mad24.hi.sat.s32 %r3, %r1, %r2, %r4;", 0x10000, 0x10000,
+                   uint32_t(-5)),
+            0xfffbu);
   EXPECT_EQ(eval64("add.cc.u64 %rd11, %rd8, %rd9; addc.u64 %rd11, %rd10, 0;",
                    ~uint64_t(0), 1, 4),
             5u);
@@ -101,6 +108,14 @@ TEST(Instructions, Bits) {
   EXPECT_EQ(eval32("bfind.s32 %r3, %r1;", 0xffffffff), 0xffffffffu);
   EXPECT_EQ(eval32("lop3.b32 %r3, %r1, %r2, %r4, 0x96;", 0xff00, 0x0ff0, 0xf),
             0xf0ffu);
+  for (uint32_t other : {0u, 1u}) {
+    std::string text = "setp.ne.u32 %p1, %r2, 0; lop3.and.b32 %r5|%p2, %r1, "
+                       "%r1, %r1, 0x80, %p1; lop3.or.b32 _|%p3, %r1, %r1, %r1, "
+                       "0x80, %p1; selp.u32 %r3, 1, 0, %p2; selp.u32 %r6, 2, 0,"
+                       " %p3; or.b32 %r3, %r3, %r6;";
+    EXPECT_EQ(eval32(text, 4, other), other ? 3u : 2u);
+    EXPECT_EQ(eval32(text, 0, other), other ? 2u : 0u);
+  }
   EXPECT_EQ(eval32("prmt.b32 %r3, %r1, %r2, 0x5410;", 0x33221100, 0x77665544),
             0x55441100u);
   EXPECT_EQ(eval32("prmt.b32 %r3, %r1, %r2, 0x8888;", 0x80, 0), 0xffffffffu);

@@ -29,6 +29,9 @@ struct ContractionFacts {
   /// over.
   int64_t batches, rows, columns, depth;
   int64_t elementBytes;
+  /// Sums of one element each, and the operands that give them rows and
+  /// columns.
+  int64_t sums = 1, rowOperands = 1, columnOperands = 1;
   /// Whether neighbours in memory are summed over: then a thread reads several
   /// of them at once.
   bool isLhsAlongDepth = false, isRhsAlongDepth = false;

@@ -64,6 +64,8 @@ struct ScheduleFacts {
   int64_t joinedPasses = 0;
   /// Instructions for each element.
   int64_t instructions = 1;
+  /// Those for each access that say where it reads, and whether.
+  int64_t indexInstructions = 0;
   /// Whether the blocks of a cluster may share a row.
   bool mayShareRows = false;
 };

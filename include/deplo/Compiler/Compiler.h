@@ -72,6 +72,8 @@ struct FusionDecision {
 /// absent.
 struct KernelReport {
   std::string name;
+  /// How often a call launches it; the other numbers are of one launch.
+  int64_t launches = 1;
   int64_t bytesRead = 0, bytesWritten = 0, flops = 0;
   /// The same as "16 * rows + 1200" where they depend on sizes that are known
   /// when the program runs; then the numbers are 0.
@@ -93,6 +95,7 @@ struct KernelReport {
 template <typename Report, typename Visit>
 void forEachField(Report &&report, Visit &&visit) {
   visit("name", report.name);
+  visit("launches", report.launches);
   visit("bytes_read", report.bytesRead);
   visit("bytes_written", report.bytesWritten);
   visit("flops", report.flops);

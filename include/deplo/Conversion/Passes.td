@@ -48,6 +48,7 @@ def LinalgToGraphPass : Pass<"deplo-linalg-to-graph", "::mlir::func::FuncOp"> {
     | from | to |
     |---|---|
     | operations of `linalg` with a region (`generic`, `map`, `reduce`, `broadcast`, `transpose`, `exp`, `pooling_nchw_max`, ...) | `graph.index_map` for each operand, `graph.map`, `graph.reduce` |
+    | sums of products of two operands whose elements are used over and over (`matmul`, `batch_matmul`, `conv_2d_nchw_fchw`, a `generic` of that form), floats of one type | `graph.contract` |
     | `linalg.fill`, `tensor.splat`, `tensor.empty`, `arith.constant` | `graph.constant` |
     | `linalg.softmax` | `graph.softmax` |
     | `tensor.expand_shape`, `tensor.collapse_shape`, `tensor.extract_slice`, `tensor.cast` | `graph.reshape`, `graph.slice` |

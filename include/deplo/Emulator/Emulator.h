@@ -105,6 +105,8 @@ struct Launch {
   Checks checks;
   /// Warp instructions of the whole grid; 0 for no bound.
   uint64_t instructionBudget = uint64_t(1) << 34;
+  /// Of each thread, for functions that call themselves.
+  uint64_t stackBytes = 64 * 1024;
   /// Host threads; 0 for one for each core.
   unsigned workers = 0;
   /// Different findings that end the launch.

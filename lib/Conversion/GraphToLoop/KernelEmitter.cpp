@@ -312,11 +312,19 @@ std::pair<AffineMap, SmallVector<Value>>
 KernelEmitter::getCoordinates(unsigned access, const Scope &scope) {
   SmallVector<AffineExpr> exprs;
   SmallVector<Value> operands;
-  for (const BoxCoordinate &box : loops.accesses[access].view.coordinates) {
+  const BufferAccess &buffer = loops.accesses[access];
+  for (const BoxCoordinate &box : buffer.view.coordinates) {
     AffineExpr expr = builder.getAffineConstantExpr(box.constant);
     if (box.factor != 0) {
-      expr = expr + builder.getAffineDimExpr(operands.size()) * box.factor;
-      operands.push_back(getInductionVar(box.loop, scope));
+      AffineExpr variable = builder.getAffineDimExpr(operands.size());
+      if (buffer.isDivided) {
+        LoopPart part = loops.getPart(box.loop);
+        variable = variable.floorDiv(part.divisor);
+        if (!part.isOutermost)
+          variable = variable % part.extent;
+      }
+      expr = expr + variable * box.factor;
+      operands.push_back(getInductionVar(loops.getLoop(buffer, box), scope));
     }
     exprs.push_back(expr);
   }
@@ -326,11 +334,13 @@ KernelEmitter::getCoordinates(unsigned access, const Scope &scope) {
 
 Value KernelEmitter::emitLoad(unsigned access, Location readLoc, Scope &scope) {
   // A load that the inner loops don't move belongs outside of them.
+  const BufferAccess &buffer = loops.accesses[access];
   auto isInner = [&](const BoxCoordinate &box) {
-    return box.factor != 0 && !llvm::is_contained(loops.parallel, box.loop);
+    return box.factor != 0 &&
+           !llvm::is_contained(loops.parallel, loops.getLoop(buffer, box));
   };
   Scope *at = &scope;
-  if (llvm::none_of(loops.accesses[access].view.coordinates, isInner))
+  if (llvm::none_of(buffer.view.coordinates, isInner))
     while (at->parent)
       at = at->parent;
   auto [map, operands] = getCoordinates(access, *at);

@@ -341,24 +341,66 @@ bool KernelLoops::updateCoordinates(ArrayRef<SmallVector<unsigned>> loops) {
   return true;
 }
 
-bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops) {
-  std::vector<BufferView> views;
-  for (const BufferAccess &access : accesses) {
+/// How many of `leaves` move the access.
+unsigned KernelLoops::countUsedLeaves(const BufferAccess &access,
+                                      ArrayRef<unsigned> leaves) const {
+  return llvm::count_if(leaves, [&](unsigned leaf) {
+    return llvm::any_of(access.coordinates.values,
+                        [&](const LinearCoordinate &coordinate) {
+                          return coordinate.getFactor(leaf) != 0;
+                        });
+  });
+}
+
+bool KernelLoops::updateViews(ArrayRef<SmallVector<unsigned>> loops,
+                              bool divides) {
+  SmallVector<SmallVector<unsigned>> leaves;
+  for (unsigned leaf = 0; leaf < leafExtents.size(); ++leaf)
+    leaves.push_back({leaf});
+  size_t numReads = accesses.size() - outputs.size();
+  std::vector<std::pair<BufferView, bool>> views;
+  for (auto [number, access] : llvm::enumerate(accesses)) {
     if (access.isGathered) {
-      views.push_back(access.view);
+      views.emplace_back(access.view, false);
       continue;
     }
-    auto view = getBoxView(getShape(access.buffer), getStrides(access.buffer),
-                           access.coordinates, LoopNest{leafExtents, loops});
+    auto getView = [&, &access = access](ArrayRef<SmallVector<unsigned>> nest) {
+      return getBoxView(getShape(access.buffer), getStrides(access.buffer),
+                        access.coordinates, LoopNest{leafExtents, nest});
+    };
+    auto view = getView(loops);
+    bool isPart = divides && !view && number < numReads &&
+                  llvm::any_of(
+                      loops,
+                      [&, &at = access](ArrayRef<unsigned> parts) {
+                        unsigned used = countUsedLeaves(at, parts);
+                        return used != 0 && used != parts.size();
+                      });
+    if (isPart)
+      view = getView(leaves);
     if (!view)
       return false;
-    views.push_back(std::move(*view));
+    views.emplace_back(std::move(*view), isPart);
   }
   if (!updateCoordinates(loops))
     return false;
   for (auto [access, view] : llvm::zip_equal(accesses, views))
-    access.view = std::move(view);
+    std::tie(access.view, access.isDivided) = std::move(view);
   return true;
+}
+
+LoopPart KernelLoops::getPart(unsigned leaf) const {
+  for (auto [loop, parts] : llvm::enumerate(nest)) {
+    const unsigned *at = llvm::find(parts, leaf);
+    if (at == parts.end())
+      continue;
+    LoopPart part{static_cast<unsigned>(loop), 1, leafExtents[leaf],
+                  at == parts.begin()};
+    for (unsigned inner : llvm::make_range(std::next(at), parts.end()))
+      part.divisor *= leafExtents[inner];
+    return part;
+  }
+  llvm_unreachable("every leaf is a part of a loop");
 }
 
 /// Replaces leaves by the loops that they are part of.
@@ -367,7 +409,7 @@ static KernelLoops::Loops getLoops(ArrayRef<unsigned> leaves,
   KernelLoops::Loops loops;
   for (unsigned leaf : leaves)
     for (auto [loop, parts] : llvm::enumerate(nest))
-      if (parts.front() == leaf)
+      if (llvm::is_contained(parts, leaf) && !llvm::is_contained(loops, loop))
         loops.push_back(loop);
   return loops;
 }
@@ -405,8 +447,9 @@ void KernelLoops::assignLoops() {
 }
 
 /// Whether `inner` follows `outer` wherever one of them runs, and does there
-/// what `outer` does.
-bool KernelLoops::canMerge(unsigned outer, unsigned inner) const {
+/// what `outer` does. If `divides`, a map may run in one of them: it is
+/// computed more often then.
+bool KernelLoops::canMerge(unsigned outer, unsigned inner, bool divides) const {
   auto isPair = [&](ArrayRef<unsigned> loops) {
     const auto *at = llvm::find(loops, outer);
     bool hasInner = llvm::is_contained(loops, inner);
@@ -415,9 +458,21 @@ bool KernelLoops::canMerge(unsigned outer, unsigned inner) const {
     return std::next(at) != loops.end() && *std::next(at) == inner;
   };
   return isPair(parallel) && llvm::all_of(items, [&](const Item &item) {
-           return isPair(item.loops) && isPair(item.reduced) &&
+           bool mayRunInOne = divides && !item.primitive.isFold();
+           return (mayRunInOne || isPair(item.loops)) && isPair(item.reduced) &&
                   isPair(item.scanned);
          });
+}
+
+bool KernelLoops::tryMerge(unsigned outer, unsigned inner, bool divides) {
+  auto merged = nest;
+  llvm::append_range(merged[outer], merged[inner]);
+  merged.erase(merged.begin() + inner);
+  if (!updateViews(merged, divides))
+    return false;
+  nest = std::move(merged);
+  assignLoops();
+  return true;
 }
 
 /// One loop in place of two wherever buffers allow: fewer, longer loops.
@@ -426,18 +481,51 @@ void KernelLoops::mergeLoops() {
   while (hasChanged) {
     hasChanged = false;
     for (unsigned outer = 0; outer < nest.size() && !hasChanged; ++outer)
-      for (unsigned inner = 0; inner < nest.size() && !hasChanged; ++inner) {
-        if (outer == inner || !canMerge(outer, inner))
-          continue;
-        auto merged = nest;
-        llvm::append_range(merged[outer], merged[inner]);
-        merged.erase(merged.begin() + inner);
-        if (!updateViews(merged))
-          continue;
-        nest = std::move(merged);
-        assignLoops();
-        hasChanged = true;
-      }
+      for (unsigned inner = 0; inner < nest.size() && !hasChanged; ++inner)
+        hasChanged = outer != inner &&
+                     canMerge(outer, inner, /*divides=*/false) &&
+                     tryMerge(outer, inner, /*divides=*/false);
+  }
+}
+
+/// Whether both loops are inside of the parallel ones, and some access goes
+/// through all of both.
+bool KernelLoops::sharesRow(unsigned outer, unsigned inner,
+                            const SymbolicSizes &sizes) const {
+  SmallVector<unsigned> leaves(nest[outer]);
+  llvm::append_range(leaves, nest[inner]);
+  return !llvm::is_contained(parallel, outer) &&
+         !llvm::is_contained(parallel, inner) &&
+         llvm::none_of(leaves,
+                       [&](unsigned leaf) {
+                         return sizes.isSymbolic(leafExtents[leaf]);
+                       }) &&
+         llvm::any_of(accesses, [&](const BufferAccess &access) {
+           return !access.isGathered &&
+                  countUsedLeaves(access, leaves) == leaves.size();
+         });
+}
+
+/// A row is one loop, also where something is read along a part of it, as the
+/// weights of a group of channels are: x[k], w[k floordiv 4096].
+///
+/// Legality: the merged variable counts through the iterations of both loops,
+/// in order, and quotients and remainders give their variables back. A
+/// contraction is left alone: its factors are boxes.
+void KernelLoops::divideLoops(const SymbolicSizes &sizes) {
+  if (llvm::any_of(items, [](const Item &item) {
+        return isa_and_nonnull<ContractOp>(item.primitive.op);
+      }))
+    return;
+  bool hasChanged = true;
+  while (hasChanged) {
+    hasChanged = false;
+    for (unsigned outer = 0; outer < nest.size() && !hasChanged; ++outer)
+      for (unsigned inner = 0; inner < nest.size() && !hasChanged; ++inner)
+        hasChanged = outer != inner &&
+                     canMerge(outer, inner, /*divides=*/true) &&
+                     sharesRow(outer, inner, sizes) &&
+                     tryMerge(outer, inner, /*divides=*/true);
   }
 }
 
@@ -476,6 +564,7 @@ FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,
                              "deplo-fuse-vertical");
   kernel.assignLoops();
   kernel.mergeLoops();
+  kernel.divideLoops(SymbolicSizes::get(fused));
   return kernel;
 }
 

@@ -7,6 +7,7 @@
 #define DEPLO_LIB_CONVERSION_GRAPHTOLOOP_KERNELLOOPS_H
 
 #include "deplo/Dialect/Graph/Transforms/IterationSpace.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 
 namespace deplo::graph {
 
@@ -19,6 +20,16 @@ struct BufferAccess {
   bool isBool = false;
   /// Read by a graph.gather, at coordinates that are its own affair.
   bool isGathered = false;
+  /// Whether the coordinates of the view count through leaves, which are parts
+  /// of loops, in place of loops.
+  bool isDivided = false;
+};
+
+/// A leaf as a part of its loop: variable floordiv `divisor` mod `extent`.
+struct LoopPart {
+  unsigned loop;
+  int64_t divisor, extent;
+  bool isOutermost; // then the remainder is the quotient
 };
 
 class KernelLoops {
@@ -55,6 +66,12 @@ public:
                                           mlir::ValueRange outputBuffers);
 
   int64_t getExtent(unsigned loop) const { return extents[loop]; }
+  LoopPart getPart(unsigned leaf) const;
+  /// The loop that moves `coordinate` of the view of `access`.
+  unsigned getLoop(const BufferAccess &access,
+                   const BoxCoordinate &coordinate) const {
+    return access.isDivided ? getPart(coordinate.loop).loop : coordinate.loop;
+  }
 
   std::vector<Item> items;
   std::vector<Output> outputs;
@@ -73,10 +90,18 @@ private:
   void findCoordinates();
   bool updateCoordinates(llvm::ArrayRef<llvm::SmallVector<unsigned>> nest);
   void mergeLoops();
-  bool canMerge(unsigned outer, unsigned inner) const;
+  void divideLoops(const SymbolicSizes &sizes);
+  bool tryMerge(unsigned outer, unsigned inner, bool divides);
+  bool canMerge(unsigned outer, unsigned inner, bool divides) const;
+  bool sharesRow(unsigned outer, unsigned inner,
+                 const SymbolicSizes &sizes) const;
+  unsigned countUsedLeaves(const BufferAccess &access,
+                           llvm::ArrayRef<unsigned> leaves) const;
   /// Recomputes every view and coordinate with `nest`; false if a view is no
-  /// box or a coordinate not linear.
-  bool updateViews(llvm::ArrayRef<llvm::SmallVector<unsigned>> nest);
+  /// box or a coordinate not linear. If `divides`, reads along a part of a loop
+  /// need not be boxes.
+  bool updateViews(llvm::ArrayRef<llvm::SmallVector<unsigned>> nest,
+                   bool divides = false);
   void assignLoops();
 
   unsigned getNumber(AxisClasses::Axis leaf);

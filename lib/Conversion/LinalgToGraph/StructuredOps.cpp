@@ -4,7 +4,8 @@
 // linalg.generic and the operations that are one with a name. Operands are read
 // through their indexing maps at every point of the loops, a graph.map computes
 // what the region does with them, and reduction loops are a graph.reduce of
-// what the region combines the accumulator with.
+// what the region combines the accumulator with. Sums of products of two
+// operands whose elements are used over and over are a graph.contract.
 
 #include "Converters.h"
 #include "deplo/Analysis/AffineRanges.h"
@@ -42,6 +43,11 @@ private:
 
   FailureOr<Value> convertInit(OpOperand &init);
   FailureOr<Reduction> findReduction(OpOperand &init);
+  FailureOr<Value> reduce(const Reduction &reduction, OpOperand &init);
+  OpOperand *findElement(Value scalar);
+  bool isReused(OpOperand &operand);
+  bool isSummedOver(OpOperand &lhs, OpOperand &rhs);
+  Value contract(OpOperand &lhs, OpOperand &rhs, OpOperand &init);
   Value getYielded(OpOperand &init);
   FailureOr<Value> computeEverywhere(Value scalar);
   LogicalResult findSlice(Value scalar, llvm::SetVector<Operation *> &slice,
@@ -50,7 +56,6 @@ private:
   FailureOr<Value> write(Value value, OpOperand &init);
   Value combineWithInit(Monoid kind, Value init, Value value);
   Value indexMap(Value value, ArrayRef<int64_t> shape, AffineMap map);
-  bool isContraction();
   bool dependsOnInit(Value scalar);
 
   OpBuilder &builder;
@@ -72,29 +77,9 @@ static std::optional<Monoid> getMonoid(Operation *op) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// Products of elements, summed, in which each operand is used over and over: a
-/// graph.map of all products would be far larger than the operands.
-bool StructuredOp::isContraction() {
-  if (!linalg::isaContractionOpInterface(op) &&
-      !linalg::isaConvolutionOpInterface(op))
-    return false;
-  return llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
-    AffineMap map = op.getMatchingIndexingMap(operand);
-    for (auto [loop, extent] : llvm::enumerate(extents))
-      if (extent != 1 && !llvm::is_contained(reductions, loop) &&
-          !map.isFunctionOfDim(loop))
-        return true;
-    return false;
-  });
-}
-
 FailureOr<Values> StructuredOp::convert() {
   if (!op.hasPureTensorSemantics())
     return op->emitOpError("is on memrefs, expected tensors");
-  if (isContraction())
-    return op->emitOpError("is a contraction, which the graph dialect has no "
-                           "operation for; leave it to a function that deplo "
-                           "isn't given");
   if (auto fill = dyn_cast<linalg::FillOp>(op.getOperation()))
     if (TypedAttr value = getConstant(fill.value());
         value && value.getType() == getElementTypeOrSelf(fill.result()))
@@ -120,16 +105,100 @@ FailureOr<Value> StructuredOp::convertInit(OpOperand &init) {
   FailureOr<Reduction> reduction = findReduction(init);
   if (failed(reduction))
     return failure();
-  FailureOr<Value> terms = computeEverywhere(reduction->term);
-  if (failed(terms))
+  FailureOr<Value> reduced = reduce(*reduction, init);
+  if (failed(reduced))
     return failure();
-  SmallVector<int64_t> axes(reductions.begin(), reductions.end());
-  FailureOr<Value> value = write(
-      builder.createOrFold<graph::ReduceOp>(loc, reduction->kind, *terms, axes),
-      init);
+  FailureOr<Value> value = write(*reduced, init);
   if (failed(value))
     return failure();
   return combineWithInit(reduction->kind, init.get(), *value);
+}
+
+/// The reduction's value, with an axis for each parallel loop.
+FailureOr<Value> StructuredOp::reduce(const Reduction &reduction,
+                                      OpOperand &init) {
+  Operation *product = reduction.term.getDefiningOp();
+  if (reduction.kind == Monoid::Add && product &&
+      isa<arith::MulFOp, arith::MulIOp>(product)) {
+    OpOperand *lhs = findElement(product->getOperand(0));
+    OpOperand *rhs = findElement(product->getOperand(1));
+    // A graph.map of all products would be far larger than the operands.
+    if (lhs && rhs && isReused(*lhs) && isReused(*rhs) &&
+        isSummedOver(*lhs, *rhs)) {
+      if (!isa<FloatType>(getElementTypeOrSelf(lhs->get())) ||
+          getElementTypeOrSelf(lhs->get()) != getElementTypeOrSelf(rhs->get()))
+        return op->emitOpError()
+               << "is a contraction of " << lhs->get().getType() << " and "
+               << rhs->get().getType()
+               << ", expected floats of one type; leave it to a function that "
+                  "deplo isn't given";
+      return contract(*lhs, *rhs, init);
+    }
+  }
+  FailureOr<Value> terms = computeEverywhere(reduction.term);
+  if (failed(terms))
+    return failure();
+  SmallVector<int64_t> axes(reductions.begin(), reductions.end());
+  return builder.createOrFold<graph::ReduceOp>(loc, reduction.kind, *terms,
+                                               axes);
+}
+
+/// The operand that `scalar` is an element of, exactly, if there is one.
+OpOperand *StructuredOp::findElement(Value scalar) {
+  if (Operation *extension = scalar.getDefiningOp();
+      isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(extension))
+    scalar = extension->getOperand(0);
+  auto argument = dyn_cast<BlockArgument>(scalar);
+  if (!argument || argument.getOwner() != op.getBlock())
+    return nullptr;
+  OpOperand &operand = op->getOpOperand(argument.getArgNumber());
+  return isa<RankedTensorType>(operand.get().getType()) ? &operand : nullptr;
+}
+
+/// Whether each element is read at several points of the parallel loops.
+bool StructuredOp::isReused(OpOperand &operand) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  for (auto [loop, extent] : llvm::enumerate(extents))
+    if (extent != 1 && !llvm::is_contained(reductions, loop) &&
+        !map.isFunctionOfDim(loop))
+      return true;
+  return false;
+}
+
+/// Whether each reduction loop goes along an axis of one of them by itself.
+bool StructuredOp::isSummedOver(OpOperand &lhs, OpOperand &rhs) {
+  return llvm::all_of(reductions, [&](unsigned loop) {
+    AffineExpr coordinate = builder.getAffineDimExpr(loop);
+    return op.getMatchingIndexingMap(&lhs).getResultPosition(coordinate) ||
+           op.getMatchingIndexingMap(&rhs).getResultPosition(coordinate);
+  });
+}
+
+/// Sums of products of both, in the accumulator's type: graph.contract rounds
+/// once what linalg rounds at each step.
+Value StructuredOp::contract(OpOperand &lhs, OpOperand &rhs, OpOperand &init) {
+  // The coordinates of the result come first, and then those summed over.
+  SmallVector<int64_t> shape;
+  SmallVector<AffineExpr> coordinates(extents.size());
+  auto place = [&](unsigned loop) {
+    coordinates[loop] = builder.getAffineDimExpr(shape.size());
+    shape.push_back(extents[loop]);
+  };
+  for (unsigned loop = 0; loop != extents.size(); ++loop)
+    if (!llvm::is_contained(reductions, loop))
+      place(loop);
+  const size_t rank = shape.size();
+  llvm::for_each(reductions, place);
+  auto getMap = [&](OpOperand &operand) {
+    return AffineMapAttr::get(
+        op.getMatchingIndexingMap(&operand).replaceDimsAndSymbols(
+            coordinates, {}, extents.size(), 0));
+  };
+  shape.truncate(rank);
+  return graph::ContractOp::create(
+      builder, loc,
+      RankedTensorType::get(shape, getElementTypeOrSelf(init.get())), lhs.get(),
+      getMap(lhs), rhs.get(), getMap(rhs));
 }
 
 Value StructuredOp::getYielded(OpOperand &init) {

@@ -9,6 +9,7 @@
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/GatherAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -236,6 +237,38 @@ Value KernelEmitter::getPointer(const Address &address) {
   return pointer;
 }
 
+/// What divides the elements from where the memref's buffer starts to its end,
+/// whatever the sizes that are known when the program runs; 1 if nothing does.
+static int64_t getSpanDivisor(MemRefType type, const SymbolicSizes &sizes) {
+  SmallVector<int64_t> strides;
+  int64_t span;
+  if (failed(type.getStridesAndOffset(strides, span)) ||
+      ShapedType::isDynamic(span))
+    return 1;
+  bool isSymbolic = sizes.isSymbolic(span);
+  // Generic numbers are large; what overflows only has to be told apart.
+  uint64_t elements = uint64_t(span) + 1, product = 1;
+  int64_t divisor = 1;
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
+    if (ShapedType::isDynamic(size) || ShapedType::isDynamic(stride))
+      return 1;
+    isSymbolic |= sizes.isSymbolic(size) || sizes.isSymbolic(stride);
+    elements += uint64_t(size - 1) * uint64_t(stride);
+    product *= uint64_t(size);
+    divisor *= sizes.getProduct(size).coefficient;
+  }
+  if (!isSymbolic)
+    return int64_t(elements);
+  // Without gaps it is a product, whose coefficient is not generic.
+  return elements == product ? divisor : 1;
+}
+
+int64_t deplo::getReadAlignment(MemRefType type, const SymbolicSizes &sizes,
+                                int64_t alignment) {
+  int64_t bytes = getSpanDivisor(type, sizes) * getBytes(type.getElementType());
+  return bytes > 0 ? std::min(bytes & -bytes, alignment) : alignment;
+}
+
 /// Elements from where the memref's buffer starts to its end, the fewest where
 /// sizes are known when the program runs; 0 if not known. Without elements
 /// there are no accesses.
@@ -254,6 +287,31 @@ static int64_t getSpan(MemRefType type, const SymbolicSizes &sizes) {
   }
   return span + 1;
 }
+
+Value KernelEmitter::getMaskedPlace(Value memref, int64_t width) {
+  auto type = cast<MemRefType>(memref.getType());
+  Value pointer = lookup(memref);
+  if (width <= getSpan(type, sizes))
+    return pointer;
+  constexpr StringLiteral name = "masked_reads";
+  auto module = function->getParentOfType<gpu::GPUModuleOp>();
+  if (!module.lookupSymbol(name)) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    // As long as the widest access.
+    constexpr int64_t bytes = 16;
+    IntegerType byte = builder.getI8Type();
+    LLVM::GlobalOp::create(
+        builder, LLVM::LLVMArrayType::get(byte, bytes),
+        /*isConstant=*/true, LLVM::Linkage::Internal, name,
+        DenseElementsAttr::get(RankedTensorType::get({bytes}, byte),
+                               builder.getIntegerAttr(byte, 0)),
+        /*alignment=*/bytes,
+        cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace());
+  }
+  return LLVM::AddressOfOp::create(builder, pointer.getType(), name);
+}
+
 int64_t KernelEmitter::getFirst(const Address &address) {
   return address.constant < 0 ? llvm::PowerOf2Ceil(-address.constant) : 0;
 }
@@ -270,7 +328,7 @@ Value KernelEmitter::getPointer(const Address &address, Value inBounds,
       place + width >
           getSpan(cast<MemRefType>(address.memref.getType()), sizes))
     return arith::SelectOp::create(builder, inBounds, getPointer(address),
-                                   lookup(address.memref));
+                                   getMaskedPlace(address.memref, width));
   Address masked = address;
   masked.variable = arith::SelectOp::create(builder, inBounds, address.variable,
                                             getIndex(first));
@@ -436,6 +494,8 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
   // LLVM merges accesses that are narrower than their alignment.
   constexpr int64_t widestAccess = 16;
   int64_t divisor = getVariableDivisor(op);
+  const int64_t alignment =
+      getReadAlignment(op.getMemRefType(), sizes, this->alignment);
 
   Value tile = arith::ConstantOp::create(
       builder, cast<TypedAttr>(builder.getZeroAttr(type)));
@@ -487,6 +547,11 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
   Type element = type.getElementType();
   int64_t width = op.getVector().value_or(1);
   auto accessType = VectorType::get({width}, element);
+  // What neighbours in a thread read at one address is read once.
+  int64_t run = width;
+  LinearLayout layout = tile::getLayout(op.getResult()).getLinearLayout();
+  for (unsigned dim = 0; dim < op.getType().getRank() && run == 1; ++dim)
+    run = tile::getEqualRun(op, dim, layout.contiguity(dim));
   Value base = lookup(op.getMemref()), offsets = lookup(op.getOffsets());
   Value mask, otherwise;
   if (op.getMask()) {
@@ -499,7 +564,7 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
   }
   auto getPart = [&](Value vector, int64_t reg) -> Value {
     return vector::ExtractStridedSliceOp::create(
-        builder, vector, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(width),
+        builder, vector, ArrayRef<int64_t>(reg), ArrayRef<int64_t>(run),
         ArrayRef<int64_t>(1));
   };
   // Where the whole block reads, or none of it, it branches: the sources of a
@@ -517,7 +582,7 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
   }
   Value tile = arith::ConstantOp::create(
       builder, cast<TypedAttr>(builder.getZeroAttr(type)));
-  for (int64_t reg = 0; reg < type.getNumElements(); reg += width) {
+  for (int64_t reg = 0; reg < type.getNumElements(); reg += run) {
     // One offset and one bool stand for those of the whole access.
     Value offset =
         vector::ExtractOp::create(builder, offsets, ArrayRef<int64_t>(reg));
@@ -526,10 +591,14 @@ void KernelEmitter::emitGather(tile::GatherOp op) {
     Value isRead;
     if (mask) {
       isRead = vector::ExtractOp::create(builder, mask, ArrayRef<int64_t>(reg));
-      pointer = arith::SelectOp::create(builder, isRead, pointer, base);
+      pointer = arith::SelectOp::create(builder, isRead, pointer,
+                                        getMaskedPlace(op.getMemref(), width));
     }
     Value access = LLVM::LoadOp::create(builder, accessType, pointer,
                                         width * getBytes(element));
+    if (run > width)
+      access = vector::BroadcastOp::create(
+          builder, VectorType::get({run}, element), access);
     if (mask)
       access = arith::SelectOp::create(builder, isRead, access,
                                        getPart(otherwise, reg));

@@ -32,6 +32,13 @@ class SizeOp;
 mlir::Value foldTree(mlir::ImplicitLocOpBuilder &builder, Monoid kind,
                      llvm::SmallVector<mlir::Value> values);
 
+/// What reads of a memref may be told that its pointer is aligned to, at most
+/// `alignment` bytes: what divides the bytes of its buffer, too. LLVM makes
+/// three loads of four bytes, the first of which is aligned to 16, one of 16
+/// bytes; that must not end behind the buffer.
+int64_t getReadAlignment(mlir::MemRefType type, const SymbolicSizes &sizes,
+                         int64_t alignment);
+
 class KernelEmitter {
 public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
@@ -164,6 +171,9 @@ private:
                      llvm::ArrayRef<int64_t> steps,
                      mlir::ValueRange coordinates);
   mlir::Value getPointer(const Address &address);
+  /// What masked reads of `width` elements read instead: the memref's
+  /// beginning, or zeros where it may have fewer.
+  mlir::Value getMaskedPlace(mlir::Value memref, int64_t width);
   /// The variable part for masked accesses.
   static int64_t getFirst(const Address &address);
   int64_t getVariableDivisor(tile::LoadOp op);

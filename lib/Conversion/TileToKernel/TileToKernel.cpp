@@ -65,10 +65,12 @@ IntegerType chooseIndexType(tile::KernelOp kernel) {
   return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
 }
 
-/// How many blocks of `kernel` a multiprocessor should hold. Those of clusters
-/// have slices that are short enough for several, as long as ptxas takes no
-/// more registers than it needs.
-int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target) {
+/// How many blocks of `kernel`, each with `sharedBytes` of shared memory, a
+/// multiprocessor should hold. Those of clusters have slices that are short
+/// enough for several, as long as ptxas takes no more registers than it needs;
+/// but what shared memory has no room for needs no registers.
+int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
+                          int64_t sharedBytes) {
   if (kernel.getClusterBlocks() == 1)
     return 1;
   // Addresses, loop counters and temporaries of one thread.
@@ -79,6 +81,9 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target) {
   int64_t resident = std::min<int64_t>(
       target.getRegistersPerMultiprocessor() / (registers * threads),
       target.getWarpsPerMultiprocessor() / *kernel.getWarps());
+  if (sharedBytes > 0)
+    resident =
+        std::min(resident, target.getSharedPerMultiprocessor() / sharedBytes);
   return std::max<int64_t>(resident, 1);
 }
 
@@ -190,10 +195,6 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     function->setAttr(
         NVVM::NVVMDialect::getReqntidAttrName(),
         builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
-    // Without it ptxas spills a few registers to have more blocks resident.
-    function->setAttr(
-        NVVM::NVVMDialect::getMinctasmAttrName(),
-        builder.getI32IntegerAttr(getResidentBlocks(kernel, target)));
     int64_t cluster = kernel.getClusterBlocks();
     if (cluster > target.getBlocksPerCluster())
       return kernel.emitError()
@@ -219,6 +220,10 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << " bytes of shared memory a block, " << target.getChip()
              << " has " << target.getSharedPerBlock()
              << "; lower block or chunk in its schedule";
+    // Without it ptxas spills a few registers to have more blocks resident.
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      builder.getI32IntegerAttr(getResidentBlocks(
+                          kernel, target, emitter.getSharedBytes())));
     if (std::optional<int32_t> resident =
             getContractionBlocks(kernel, emitter.getSharedBytes(), target))
       function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
@@ -237,7 +242,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     return !kernel.getBody()->getOps<tile::WaitDependenciesOp>().empty();
   }
 
-  /// What is known of the pointers: aligned, and what is written is read by no
+  /// What is known of the pointers: aligned (as far as reads may be told that,
+  /// see getReadAlignment), and what is written is read by no
   /// other access, so that loads may go through the read-only cache. Where the
   /// kernel starts before those that it depends on are complete, they write
   /// what it reads: such pointers are not noalias, and no load moves to before
@@ -245,11 +251,15 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                          OpBuilder &builder) {
     for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {
-      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                          builder.getI64IntegerAttr(alignment));
       bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
         return isa<tile::StoreOp>(user);
       });
+      int64_t known =
+          written ? alignment
+                  : getReadAlignment(cast<MemRefType>(memref.getType()),
+                                     SymbolicSizes::get(kernel), alignment);
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(known));
       if (written || !isProgrammatic(kernel))
         function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                             builder.getUnitAttr());

@@ -16,6 +16,7 @@ from torch.fx import GraphModule
 from deplo.errors import Error
 from deplo.importer.trace import decompositions
 
+from .attention import keep_whole
 from .graph import compile_graph
 from .options import BackendOptions
 
@@ -47,12 +48,20 @@ def backend(
     def compile_inference(graph: GraphModule, examples: Sequence[Any]) -> Callable:
         return compile_graph(graph, examples, parsed)
 
+    if not _needs_gradients(module, inputs):
+        keep_whole(module)
+
     return aot_autograd(
         fw_compiler=_refuse_training,
         bw_compiler=_refuse_training,
         inference_compiler=compile_inference,
         decompositions=decompositions(),
     )(module, inputs)
+
+
+def _needs_gradients(module: GraphModule, inputs: Sequence[Any]) -> bool:
+    tensors = [*inputs, *module.parameters()]
+    return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors)
 
 
 def _refuse_training(graph: GraphModule, examples: Sequence[torch.Tensor]) -> Callable:

@@ -19,6 +19,7 @@ from deplo.compiler import target_of
 from deplo.errors import DeploWarning, Error
 from deplo.importer.sizes import SizeBinder
 
+from .attention import restore
 from .calls import Executables, specialise
 from .dynamic import ByRange, Ranges, copy_of, find_givers
 from .lowering import LoweredPartition, lower
@@ -41,7 +42,8 @@ def compile_graph(
 
 def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
     """The graph, whose sizes are all known, as a function of its inputs. Changes it."""
-    support = Support(module.graph)
+    restore(module)
+    support = Support(module.graph, options)
     _say_what_is_left(support, options)
     partitions = find_partitions(module, support.nodes)
     calls = _compile_all(partitions, lambda *one: _compile(*one, options))
@@ -56,6 +58,7 @@ def compile_symbolic(
 
     Changes it. None where what deplo has can't all be compiled so.
     """
+    restore(module)
     twin, twins = copy_of(module.graph)
     try:
         binder = SizeBinder(twin, ranges)
@@ -64,7 +67,7 @@ def compile_symbolic(
     binder.run()
     if any(node.op == "call_function" for node in binder.problems):
         return None
-    support = Support(twin)
+    support = Support(twin, options)
     nodes = {node: twins[node] for node in module.graph.nodes if node.op == "call_function"}
     devices = {n: support.nodes[twin] for n, twin in nodes.items() if twin in support.nodes}
     givers = find_givers(module.graph, binder.symbols)

@@ -16,6 +16,8 @@ class BackendOptions:
         them an error.
     target: GPU to compile for, as "sm_90a"; "" for the one present.
     schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
+    contractions: compile products of matrices too; False leaves them to PyTorch,
+        whose libraries are faster at most sizes for now, unless `fallback` is False.
     cache: take kernels from memory or disk if they were compiled before.
     max_sizes: for a graph with dynamic shapes, how many ranges of sizes, or
         combinations of them, are compiled; further ones are run by PyTorch.
@@ -24,6 +26,7 @@ class BackendOptions:
     fallback: bool = True
     target: str = ""
     schedule: str = ""
+    contractions: bool = False
     cache: bool = True
     max_sizes: int = 16
 

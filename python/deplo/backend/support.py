@@ -13,10 +13,14 @@ from torch.utils import _pytree as pytree
 
 from deplo.errors import Error
 from deplo.importer.builder import GraphBuilder, Value
+from deplo.importer.contractions import CONTRACTIONS
 from deplo.importer.dtypes import dtype_name
 from deplo.importer.locations import location_of
 from deplo.importer.lowering import Lowering
 from deplo.importer.unsupported import Problem, describe, python_name
+
+from .attention import is_deterministic
+from .options import BackendOptions
 
 
 def is_view(node: Node) -> bool:
@@ -63,15 +67,16 @@ class Support:
 
     Attributes:
         nodes: node -> the device of its kernel.
-        problems: node -> why it is left to PyTorch; views that PyTorch makes for
-            nothing are not in here.
+        problems: node -> why it can't be compiled; views that PyTorch makes for
+            nothing are not in here, nor what the options leave to PyTorch.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, options: BackendOptions) -> None:
+        left = frozenset() if options.contractions or not options.fallback else CONTRACTIONS
         self.nodes: dict[Node, torch.device] = {}
         self.problems: dict[Node, list[Problem]] = {}
         for node in graph.nodes:
-            if node.op != "call_function":
+            if node.op != "call_function" or node.target in left:
                 continue
             if node.target is operator.getitem:
                 if node.args[0] in self.nodes:
@@ -115,7 +120,8 @@ def _problems(node: Node) -> Iterator[Problem]:
     if device.type not in ("cpu", "cuda"):
         yield Problem(f"{name} on {device}", "move it to the CPU or to CUDA", place)
         return
-    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+    is_random = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    if is_random and not is_deterministic(node):
         # The importer's own numbers are the same at each call.
         yield Problem(f"{name}, new at each call", "pass the random tensor as an input", place)
         return

@@ -12,8 +12,22 @@ from .registry import Context, Unsupported, handles, number
 
 aten = torch.ops.aten
 
+PRODUCTS = (aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default)
+PRODUCTS_WITH_BIAS = (aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
+CONTRACTIONS = frozenset(
+    (
+        *PRODUCTS,
+        *PRODUCTS_WITH_BIAS,
+        aten.matmul.default,
+        aten.linear.default,
+        aten.scaled_dot_product_attention.default,
+    )
+)
 
-def _product(c: Context, x: Value, y: Value, dtype: str, is_transposed: bool = False) -> Value:
+
+def matrix_product(
+    c: Context, x: Value, y: Value, dtype: str, is_transposed: bool = False
+) -> Value:
     """`x @ y` as torch.matmul defines it; of `y` transposed if `is_transposed`.
 
     Batch axes of size 1 are read in place, not expanded.
@@ -57,28 +71,28 @@ def _with_bias(
     return c.rounded(product)
 
 
-@handles(aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default)
+@handles(*PRODUCTS)
 def product(c: Context, x: Value, y: Value) -> Value:
-    return _product(c, x, y, c.dtype)
+    return matrix_product(c, x, y, c.dtype)
 
 
 @handles(aten.matmul.default)
 def matmul(c: Context, x: Value, y: Value) -> Value:
-    return c.b.reshape(_product(c, x, y, c.dtype), c.shape)
+    return c.b.reshape(matrix_product(c, x, y, c.dtype), c.shape)
 
 
 @handles(aten.linear.default)
 def linear(c: Context, x: Value, weight: Value, bias: Value | None = None) -> Value:
     """`x @ weight.T + bias`; a weight may be a vector."""
     if len(weight.shape) == 1:
-        return _with_bias(c, _product(c, x, weight, "f32"), bias)
+        return _with_bias(c, matrix_product(c, x, weight, "f32"), bias)
     if bias is None:
-        return _product(c, x, weight, c.dtype, is_transposed=True)
-    return _with_bias(c, _product(c, x, weight, "f32", is_transposed=True), bias)
+        return matrix_product(c, x, weight, c.dtype, is_transposed=True)
+    return _with_bias(c, matrix_product(c, x, weight, "f32", is_transposed=True), bias)
 
 
-@handles(aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
+@handles(*PRODUCTS_WITH_BIAS)
 def product_with_bias(
     c: Context, bias: Value, x: Value, y: Value, *, beta: Any = 1, alpha: Any = 1
 ) -> Value:
-    return _with_bias(c, _product(c, x, y, "f32"), bias, beta, alpha)
+    return _with_bias(c, matrix_product(c, x, y, "f32"), bias, beta, alpha)

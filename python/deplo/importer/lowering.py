@@ -12,6 +12,7 @@ from torch.fx.node import map_arg
 from deplo.errors import Error
 
 from . import (  # noqa: F401  (they fill the table)
+    attention,
     contractions,
     elementwise,
     indexing,

@@ -1,26 +1,9 @@
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(deplo-linalg-to-graph))' --verify-diagnostics
 
-func.func @matmul(%x: tensor<4x8xf32>, %y: tensor<8x4xf32>, %z: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  // expected-error @below {{'linalg.matmul' op is a contraction, which the graph dialect has no operation for; leave it to a function that deplo isn't given}}
-  %0 = linalg.matmul ins(%x, %y : tensor<4x8xf32>, tensor<8x4xf32>) outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
-  return %0 : tensor<4x4xf32>
-}
-
-// -----
-
-func.func @batch_matmul(%x: tensor<2x4x8xf32>, %y: tensor<2x8x4xf32>, %z: tensor<2x4x4xf32>) -> tensor<2x4x4xf32> {
-  // expected-error @below {{'linalg.batch_matmul' op is a contraction}}
-  %0 = linalg.batch_matmul ins(%x, %y : tensor<2x4x8xf32>, tensor<2x8x4xf32>) outs(%z : tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
-  return %0 : tensor<2x4x4xf32>
-}
-
-// -----
-
-func.func @convolution(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %z: tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32> {
-  // expected-error @below {{'linalg.conv_2d_nchw_fchw' op is a contraction}}
-  %0 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
-      ins(%x, %w : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) outs(%z : tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
-  return %0 : tensor<1x4x6x6xf32>
+func.func @integers(%x: tensor<4x8xi8>, %y: tensor<8x4xi8>, %z: tensor<4x4xi32>) -> tensor<4x4xi32> {
+  // expected-error @below {{'linalg.matmul' op is a contraction of 'tensor<4x8xi8>' and 'tensor<8x4xi8>', expected floats of one type; leave it to a function that deplo isn't given}}
+  %0 = linalg.matmul ins(%x, %y : tensor<4x8xi8>, tensor<8x4xi8>) outs(%z : tensor<4x4xi32>) -> tensor<4x4xi32>
+  return %0 : tensor<4x4xi32>
 }
 
 // -----

@@ -279,3 +279,59 @@ func.func @insert(%x: tensor<3xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = tensor.insert_slice %x into %y[2, 1] [1, 3] [1, 1] : tensor<3xf32> into tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
+
+// -----
+
+// Products of matrices: the accumulator's type is the result's.
+// CHECK:         #[[$LHS:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK:         #[[$RHS:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-LABEL: func.func @matmul
+// CHECK-SAME:      %[[X:.*]]: tensor<4x8xf16>, %[[Y:.*]]: tensor<8x5xf16>
+// CHECK:         %[[C:.*]] = graph.contract %[[X]] by #[[$LHS]], %[[Y]] by #[[$RHS]] : (tensor<4x8xf16>, tensor<8x5xf16>) -> tensor<4x5xf32>
+// CHECK-NEXT:    return %[[C]]
+func.func @matmul(%x: tensor<4x8xf16>, %y: tensor<8x5xf16>) -> tensor<4x5xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x5xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x5xf32>) -> tensor<4x5xf32>
+  %0 = linalg.matmul ins(%x, %y : tensor<4x8xf16>, tensor<8x5xf16>) outs(%init : tensor<4x5xf32>) -> tensor<4x5xf32>
+  return %0 : tensor<4x5xf32>
+}
+
+// -----
+
+// A matrix of the right orientation is read as it is; what was in the result
+// before is added once.
+// CHECK:         #[[$LHS:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
+// CHECK:         #[[$RHS:.*]] = affine_map<(d0, d1, d2, d3) -> (d2, d3)>
+// CHECK-LABEL: func.func @batches_of_transposed
+// CHECK:         %[[C:.*]] = graph.contract %{{.*}} by #[[$LHS]], %{{.*}} by #[[$RHS]]
+// CHECK:         graph.map (%{{.*}} = %{{.*}} : tensor<2x4x5xf32>, %{{.*}} = %[[C]] : tensor<2x4x5xf32>)
+// CHECK:           arith.addf
+func.func @batches_of_transposed(%x: tensor<2x4x8xf32>, %w: tensor<5x8xf32>, %init: tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %0 = linalg.generic {
+      indexing_maps = [affine_map<(b, i, j, k) -> (b, i, k)>, affine_map<(b, i, j, k) -> (j, k)>, affine_map<(b, i, j, k) -> (b, i, j)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<2x4x8xf32>, tensor<5x8xf32>) outs(%init : tensor<2x4x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.addf %acc, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<2x4x5xf32>
+  return %0 : tensor<2x4x5xf32>
+}
+
+// -----
+
+// Windows: the reduced coordinates are the filter's by themselves.
+// CHECK:         #[[$LHS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d4, d2 + d5, d3 + d6)>
+// CHECK:         #[[$RHS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d1, d4, d5, d6)>
+// CHECK-LABEL: func.func @convolution
+// CHECK:         graph.contract %{{.*}} by #[[$LHS]], %{{.*}} by #[[$RHS]]
+func.func @convolution(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x4x6x6xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  %0 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) outs(%init : tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  return %0 : tensor<1x4x6x6xf32>
+}

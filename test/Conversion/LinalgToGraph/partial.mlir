@@ -11,12 +11,12 @@ func.func @all(%x: tensor<8xf32>) -> tensor<8xf32> {
 }
 
 // CHECK-LABEL: func.func @none
-// CHECK-NEXT:    math.exp %{{.*}} : tensor<4x4xf32>
+// CHECK-NEXT:    arith.addi %{{.*}} : tensor<4x4xi32>
 // CHECK-NEXT:    linalg.matmul
 // REMARK: LeftAsItIs | Category:deplo-linalg-to-graph | Function=none
 // REMARK-SAME: 'linalg.matmul' op is a contraction
-func.func @none(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  %0 = math.exp %x : tensor<4x4xf32>
-  %1 = linalg.matmul ins(%0, %0 : tensor<4x4xf32>, tensor<4x4xf32>) outs(%0 : tensor<4x4xf32>) -> tensor<4x4xf32>
-  return %1 : tensor<4x4xf32>
+func.func @none(%x: tensor<4x4xi32>) -> tensor<4x4xi32> {
+  %0 = arith.addi %x, %x : tensor<4x4xi32>
+  %1 = linalg.matmul ins(%0, %0 : tensor<4x4xi32>, tensor<4x4xi32>) outs(%0 : tensor<4x4xi32>) -> tensor<4x4xi32>
+  return %1 : tensor<4x4xi32>
 }

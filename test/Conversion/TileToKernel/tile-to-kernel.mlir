@@ -25,6 +25,26 @@ module attributes {tile.target = #target} {
 #target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
 #pointwise = #tile.layout<[256], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
 
+// Reads are told no more alignment than divides the buffer: 1022 elements are
+// a multiple of 8 bytes, and LLVM must not make three loads at the end one of
+// 16. Writes, which it does not fill up, may be.
+// CHECK-LABEL: llvm.func @remainder(
+//  CHECK-SAME:   %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 8 : i64, llvm.noalias, llvm.readonly}
+//  CHECK-SAME:   %[[Y:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.writeonly}
+//       CHECK:   llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<1xf32>
+//   CHECK-NOT:   alignment = 16 : i64} : !llvm.ptr<1> ->
+module attributes {tile.target = #target} {
+  tile.kernel @remainder(%x: memref<1022xf32>, %y: memref<1022xf32>) axes(%i = 1022 step 256 grid) warps(2) {
+    %a = tile.load %x[%i] bounds [1022] : memref<1022xf32> -> tensor<256xf32, #pointwise>
+    tile.store %a, %y[%i] bounds [1022] : tensor<256xf32, #pointwise>, memref<1022xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#pointwise = #tile.layout<[256], register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]>
+
 // A kernel that waits is launched before those that it depends on are complete.
 // They write what it reads meanwhile: such pointers are not noalias.
 // CHECK-LABEL: llvm.func @waits(

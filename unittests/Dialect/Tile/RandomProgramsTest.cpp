@@ -328,6 +328,7 @@ TEST_P(RandomPrograms, KeepValues) {
       "tile.kernel(deplo-hoist-loads{always=true})",
       "tile.kernel(deplo-prefetch-chunks)",
       "tile.kernel(deplo-mark-unroll)",
+      "tile.kernel(deplo-batch-loads)",
       "tile.kernel(deplo-vectorize-access" + aligned + ")",
   };
   for (const std::string &step : steps) {

@@ -480,31 +480,6 @@ FusionGroups::checkLoops(unsigned from, unsigned into, size_t checkpoint) {
   return std::nullopt;
 }
 
-/// What a kernel with a contraction may have besides: maps of its result, and
-/// conversions of its operands.
-std::optional<std::string>
-FusionGroups::checkContraction(const Group &from, const Group &into) const {
-  if (from.contractions + into.contractions == 0)
-    return std::nullopt;
-  if (from.kept && into.kept)
-    return "a kernel with a contraction folds nothing else";
-  for (unsigned member : into.members) {
-    if (!isa_and_nonnull<ContractOp>(primitives[member].op))
-      continue;
-    for (const Read &read : primitives[member].reads) {
-      auto it = producers.find(read.source);
-      if (it != producers.end() &&
-          llvm::is_contained(from.members, it->second) &&
-          !llvm::all_of(from.members, [&](unsigned source) {
-            return isWidening(primitives[source].op);
-          }))
-        return describe(it->second) +
-               " would be computed again for every tile of the result";
-    }
-  }
-  return std::nullopt;
-}
-
 /// Replaces `into` by `merged`, which has everything but the members.
 void FusionGroups::commit(unsigned from, unsigned into, Group merged,
                           size_t checkpoint) {
@@ -530,7 +505,7 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
     return "one of them is a kernel already";
   if (dependsOn(into, from, /*isIndirect=*/true))
     return "another kernel runs between them";
-  if (auto reason = checkContraction(groups[from], groups[into]))
+  if (auto reason = checkOperands(groups[from], groups[into]))
     return reason;
 
   AxisClasses &classes = space.classes;
@@ -542,6 +517,8 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
   if (auto reason = unifyReads(producer, consumer))
     return refuse(*reason);
   if (auto reason = checkLoops(from, into, checkpoint))
+    return refuse(*reason);
+  if (auto reason = checkContractions(groups[from], groups[into]))
     return refuse(*reason);
 
   Group merged =
@@ -587,23 +564,49 @@ FusionGroups::checkMember(const Primitive &primitive) {
   return std::nullopt;
 }
 
+/// Reads between groups, those first whose merging saves most bytes: the read
+/// of a value, and that it is written if no other group needs it. Reads that
+/// save as much stay in program order.
+SmallVector<FusionGroups::Edge> FusionGroups::getEdges() const {
+  SmallVector<Edge> edges;
+  for (unsigned producer = 0; producer < primitives.size(); ++producer) {
+    llvm::SmallDenseMap<unsigned, unsigned> readers; // uses by groups
+    for (Use use : uses[producer])
+      if (unsigned group = findGroup(use.reader); group != findGroup(producer))
+        ++readers[group];
+    if (readers.empty())
+      continue;
+    int64_t bytes = getBytes(primitives[producer].op->getResult(0), sizes);
+    for (Use use : uses[producer]) {
+      auto group = readers.find(findGroup(use.reader));
+      if (group != readers.end())
+        edges.push_back({producer, use,
+                         group->second == openUses[producer] ? 2 * bytes
+                                                             : bytes});
+    }
+  }
+  llvm::sort(edges, [](const Edge &a, const Edge &b) {
+    return std::tuple(-a.bytes, a.use.reader, a.use.read) <
+           std::tuple(-b.bytes, b.use.reader, b.use.read);
+  });
+  return edges;
+}
+
 void FusionGroups::fuse() {
   llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> refusals;
   bool hasChanged = true;
   // Merges may remove what stood in the way of earlier ones, seldom twice.
   for (int round = 0; round < 3 && hasChanged; ++round) {
     hasChanged = false;
-    for (unsigned consumer = 0; consumer < primitives.size(); ++consumer)
-      for (const Read &read : primitives[consumer].reads) {
-        auto it = producers.find(read.source);
-        if (it == producers.end() ||
-            findGroup(it->second) == findGroup(consumer))
-          continue;
-        if (auto reason = merge(it->second, consumer))
-          refusals[{it->second, consumer}] = *reason;
-        else
-          hasChanged = true;
-      }
+    for (const Edge &edge : getEdges()) {
+      unsigned consumer = edge.use.reader;
+      if (findGroup(edge.producer) == findGroup(consumer))
+        continue;
+      if (auto reason = merge(edge.producer, consumer))
+        refusals[{edge.producer, consumer}] = *reason;
+      else
+        hasChanged = true;
+    }
   }
   for (unsigned consumer = 0; consumer < primitives.size(); ++consumer)
     for (const Read &read : primitives[consumer].reads) {

@@ -71,6 +71,14 @@ private:
     unsigned read;
   };
 
+  /// A read of what another group computes, and the bytes that need not move
+  /// if the groups are merged.
+  struct Edge {
+    unsigned producer;
+    Use use;
+    int64_t bytes;
+  };
+
   struct Group {
     /// Positions of the primitives, unordered; the first and last of them.
     llvm::SmallVector<unsigned> members;
@@ -108,6 +116,7 @@ private:
   void addKernel(FusedOp op);
   mlir::Value resolve(mlir::Value value) const;
   void countUses();
+  llvm::SmallVector<Edge> getEdges() const;
 
   /// Merges the group of `producer` into the group of `consumer`; if it can't,
   /// returns why.
@@ -123,8 +132,11 @@ private:
                                         size_t checkpoint);
   void commit(unsigned from, unsigned into, Group merged, size_t checkpoint);
   std::optional<std::string> checkBoundary(const Group &merged);
-  std::optional<std::string> checkContraction(const Group &from,
-                                              const Group &into) const;
+  std::optional<std::string> checkOperands(const Group &from,
+                                           const Group &into) const;
+  std::optional<std::string> checkContractions(const Group &first,
+                                               const Group &second) const;
+  bool shareOperand(const Primitive &first, const Primitive &second) const;
   std::optional<std::string> checkMember(const Primitive &primitive);
   Group getMerged(unsigned producer, unsigned consumer,
                   double recomputation) const;

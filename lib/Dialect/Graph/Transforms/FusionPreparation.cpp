@@ -242,18 +242,50 @@ Value Preparation::chooseCopied(Operation *op, Value operand) {
   return root != operand && !isRowMajor(root) ? root : Value();
 }
 
-/// Makes a gather of the view that `operand` is: it reads at any coordinates.
+/// The map that `operand` is read through by its operation, if that has one: a
+/// contraction.
+static AffineMap getOwnMap(OpOperand &operand) {
+  auto contract = dyn_cast<ContractOp>(operand.getOwner());
+  if (!contract)
+    return {};
+  return operand.getOperandNumber() == 0 ? contract.getLhsMap()
+                                         : contract.getRhsMap();
+}
+
+/// Makes a gather of the view that `operand` is: it reads at any coordinates. A
+/// contraction then reads an element for each point of those of its coordinates
+/// that the operand varies over: windows are taken apart.
 void Preparation::gatherOperand(OpOperand &operand) {
   auto view = operand.get().getDefiningOp<IndexMapOp>();
   rewriter.setInsertionPoint(operand.getOwner());
-  AffineMap map =
-      view ? view.getMap()
-           : rewriter.getMultiDimIdentityMap(getShape(operand.get()).size());
-  Value source = view ? view.getInput() : operand.get();
+  SmallVector<int64_t> shape(getShape(operand.get()));
+  AffineMap map = rewriter.getMultiDimIdentityMap(shape.size());
+  if (AffineMap own = getOwnMap(operand)) {
+    auto contract = cast<ContractOp>(operand.getOwner());
+    SmallVector<int64_t> extents = contract.getIterationShape();
+    SmallVector<AffineExpr> used, coordinates(extents.size());
+    shape.clear();
+    for (auto [dim, extent] : llvm::enumerate(extents)) {
+      coordinates[dim] = rewriter.getAffineDimExpr(used.size());
+      if (!own.isFunctionOfDim(dim))
+        continue;
+      used.push_back(rewriter.getAffineDimExpr(dim));
+      shape.push_back(extent);
+    }
+    map = own.replaceDimsAndSymbols(coordinates, {}, used.size(), 0);
+    auto projection = AffineMapAttr::get(
+        AffineMap::get(extents.size(), 0, used, rewriter.getContext()));
+    if (operand.getOperandNumber() == 0)
+      contract.setLhsMapAttr(projection);
+    else
+      contract.setRhsMapAttr(projection);
+  }
   auto gather = GatherOp::create(
       rewriter, getSourceLoc(operand.get().getLoc(), "copy"),
-      cast<RankedTensorType>(operand.get().getType()), source, ValueRange(),
-      map, AffineMap::get(map.getNumDims(), 0, rewriter.getContext()));
+      RankedTensorType::get(shape, getElementTypeOrSelf(operand.get())),
+      view ? view.getInput() : operand.get(), ValueRange(),
+      view ? view.getMap().compose(map) : map,
+      AffineMap::get(map.getNumDims(), 0, rewriter.getContext()));
   pending.push_back(gather);
   operand.set(gather.getResult());
 }

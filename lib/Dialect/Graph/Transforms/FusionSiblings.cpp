@@ -105,8 +105,6 @@ std::optional<std::string> FusionGroups::mergeSiblings(unsigned first,
     return "the policy is never to fuse";
   if (groups[first].isFixed || groups[second].isFixed)
     return "the loops of one of them are not known";
-  if (groups[first].contractions + groups[second].contractions != 0)
-    return "a kernel with a contraction has no siblings";
   if (dependsOn(first, second, /*isIndirect=*/false) ||
       dependsOn(second, first, /*isIndirect=*/false))
     return "one of them needs what the other computes";
@@ -119,6 +117,8 @@ std::optional<std::string> FusionGroups::mergeSiblings(unsigned first,
   if (!joinLoops(groups[first], groups[second]))
     return refuse("they have no loops in common");
   if (auto reason = checkLoops(first, second, checkpoint))
+    return refuse(*reason);
+  if (auto reason = checkContractions(groups[first], groups[second]))
     return refuse(*reason);
   Group merged = getMerged(first, second, /*recomputation=*/1);
   if (auto reason = checkBoundary(merged))

@@ -64,43 +64,35 @@ static bool isMovedBy(LoadOp load, Value variable) {
   return false;
 }
 
-std::optional<Contraction> findContraction(KernelOp kernel) {
-  Contraction found;
-  bool isOnly = true;
-  kernel.walk([&](ReduceOp reduce) {
-    isOnly &= !found.reduce;
-    found.reduce = reduce;
-  });
-  if (!found.reduce || !isOnly || found.reduce.getNumResults() != 1 ||
-      found.reduce.getMonoids().front() != Monoid::Add ||
-      !found.reduce.getResult(0).getType().isF32() ||
-      found.reduce.getExtent() < 2)
+/// The operands of the product that `value` is, if the loop of `summed` moves
+/// both.
+static std::optional<Contraction::Product> getProduct(Value value,
+                                                      Value summed) {
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  if (!product || !product.getType().isF32())
     return std::nullopt;
-  auto product = found.reduce.getYield()
-                     .getValues()
-                     .front()
-                     .getDefiningOp<arith::MulFOp>();
-  std::optional<SmallVector<ForOp>> axes = getAxes(found.reduce);
-  if (!product || !axes)
-    return std::nullopt;
-  found.axes = *axes;
-  found.lhs = getLoad(product.getLhs());
-  found.rhs = getLoad(product.getRhs());
-  Value summed = found.reduce.getInductionVar();
+  Contraction::Product found{getLoad(product.getLhs()),
+                             getLoad(product.getRhs())};
   for (LoadOp load : {found.lhs, found.rhs})
     if (!load || !isBox(load) || !isMovedBy(load, summed))
       return std::nullopt;
   if (found.lhs.getType() != found.rhs.getType())
     return std::nullopt;
+  return found;
+}
 
+/// Finds the innermost loops that only one operand has, and makes `lhs` the one
+/// with the outer of them.
+static bool findAxes(MutableArrayRef<ForOp> axes,
+                     Contraction::Product &product) {
   std::optional<unsigned> ofLhs, ofRhs;
-  for (auto [position, axis] : llvm::enumerate(found.axes)) {
-    bool movesLhs = isMovedBy(found.lhs, axis.getInductionVar());
-    bool movesRhs = isMovedBy(found.rhs, axis.getInductionVar());
+  for (auto [position, axis] : llvm::enumerate(axes)) {
+    bool movesLhs = isMovedBy(product.lhs, axis.getInductionVar());
+    bool movesRhs = isMovedBy(product.rhs, axis.getInductionVar());
     // A loop that moves neither, or one without iterations, is no axis of it.
     if ((!movesLhs && !movesRhs && axis.getExtent() != 1) ||
         axis.getExtent() == 0)
-      return std::nullopt;
+      return false;
     if (axis.getExtent() == 1)
       continue;
     if (movesLhs && !movesRhs)
@@ -109,14 +101,55 @@ std::optional<Contraction> findContraction(KernelOp kernel) {
       ofRhs = position;
   }
   if (!ofLhs || !ofRhs)
-    return std::nullopt;
+    return false;
   if (*ofLhs > *ofRhs) {
-    std::swap(found.lhs, found.rhs);
+    std::swap(product.lhs, product.rhs);
     std::swap(ofLhs, ofRhs);
   }
-  found.rowAxis = *ofLhs;
-  found.columnAxis = *ofRhs;
+  product.rowAxis = *ofLhs;
+  product.columnAxis = *ofRhs;
+  return true;
+}
+
+std::optional<Contraction> findContraction(KernelOp kernel) {
+  Contraction found;
+  bool isOnly = true;
+  kernel.walk([&](ReduceOp reduce) {
+    isOnly &= !found.reduce;
+    found.reduce = reduce;
+  });
+  if (!found.reduce || !isOnly || found.reduce.getExtent() < 2)
+    return std::nullopt;
+  std::optional<SmallVector<ForOp>> axes = getAxes(found.reduce);
+  if (!axes)
+    return std::nullopt;
+  found.axes = *axes;
+  for (auto [monoid, value] : llvm::zip_equal(
+           found.reduce.getMonoids(), found.reduce.getYield().getValues())) {
+    std::optional<Contraction::Product> product =
+        getProduct(value, found.reduce.getInductionVar());
+    if (monoid != Monoid::Add || !product || !findAxes(found.axes, *product))
+      return std::nullopt;
+    Contraction::Product first =
+        found.products.empty() ? *product : found.products.front();
+    if (product->rowAxis != first.rowAxis ||
+        product->columnAxis != first.columnAxis ||
+        product->lhs.getType() != first.lhs.getType())
+      return std::nullopt;
+    found.products.push_back(*product);
+  }
+  found.lhs = found.products.front().lhs;
+  found.rhs = found.products.front().rhs;
+  found.rowAxis = found.products.front().rowAxis;
+  found.columnAxis = found.products.front().columnAxis;
   return found;
+}
+
+int64_t Contraction::countOperands(bool ofRows) {
+  llvm::SmallDenseSet<Value> memrefs;
+  for (Product &product : products)
+    memrefs.insert((ofRows ? product.lhs : product.rhs).getMemref());
+  return memrefs.size();
 }
 
 int64_t Contraction::getBatches() {

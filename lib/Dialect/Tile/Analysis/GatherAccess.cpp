@@ -316,4 +316,15 @@ int64_t getGatherWidth(GatherOp gather, unsigned dim, int64_t alignment) {
   return 1;
 }
 
+int64_t getEqualRun(GatherOp gather, unsigned dim, int64_t limit) {
+  for (int64_t length = limit; length > 1; length /= 2) {
+    Runs runs(length);
+    auto form = runs.getProgression(gather.getOffsets(), dim);
+    if (form && form->step == 0 &&
+        (!gather.getMask() || runs.isUniform(gather.getMask(), dim)))
+      return length;
+  }
+  return 1;
+}
+
 } // namespace deplo::tile

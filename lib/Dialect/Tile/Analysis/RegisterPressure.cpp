@@ -17,9 +17,7 @@ static bool isMeetingPoint(Operation *op) {
   return isa<ReduceOp, ScanOp, ConvertLayoutOp, BarrierOp, AwaitOp>(op);
 }
 
-/// 32-bit registers of a thread that `tile` occupies. Constants, masks and
-/// repetitions need not be kept.
-static int64_t getRegisters(Value tile) {
+int64_t getRegisters(Value tile) {
   LayoutAttr layout = getLayout(tile);
   unsigned bits = getTileType(tile).getElementTypeBitWidth();
   if (!layout || bits == 1 || tile.getDefiningOp<arith::ConstantOp>())

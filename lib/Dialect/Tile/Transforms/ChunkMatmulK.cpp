@@ -28,8 +28,9 @@
 // Legality: the reduction adds products of two loads (or of what extends them
 // to the accumulator's type), and both depend on the reduced coordinate along
 // one dimension of their memrefs. Chunks are added in ascending order. Elements
-// beyond the extent are masked to zero in both operands and add nothing. The
-// monoid is associative by declaration, so that chunks may be summed apart.
+// beyond the extent are masked to zero in both operands and add nothing. Sums
+// with several results have a loop for each. The monoid is associative by
+// declaration, so that chunks may be summed apart.
 
 #include "PassSupport.h"
 #include "deplo/Analysis/ContractionModel.h"
@@ -108,17 +109,19 @@ struct SumOfProducts {
   loop::ReduceOp reduce;
   Factor lhs, rhs;
 
-  static std::optional<SumOfProducts> get(loop::ReduceOp reduce);
+  static std::optional<SumOfProducts> get(loop::ReduceOp reduce,
+                                          unsigned result = 0);
 };
 
 } // namespace
 
-std::optional<SumOfProducts> SumOfProducts::get(loop::ReduceOp reduce) {
-  if (reduce.getNumResults() != 1 || reduce.getMonoids().front() != Monoid::Add)
+std::optional<SumOfProducts> SumOfProducts::get(loop::ReduceOp reduce,
+                                                unsigned result) {
+  if (reduce.getMonoids()[result] != Monoid::Add)
     return std::nullopt;
-  auto type = dyn_cast<RankedTensorType>(reduce.getResult(0).getType());
+  auto type = dyn_cast<RankedTensorType>(reduce.getResult(result).getType());
   auto product =
-      reduce.getYield().getValues().front().getDefiningOp<arith::MulFOp>();
+      reduce.getYield().getValues()[result].getDefiningOp<arith::MulFOp>();
   if (!type || !product)
     return std::nullopt;
   Value variable = reduce.getInductionVar();
@@ -206,10 +209,12 @@ static void chunk(const SumOfProducts &sum, int64_t chunk, bool twoLevels) {
   auto loop = scf::ForOp::create(builder, loc, getConstant(0),
                                  getConstant(llvm::alignTo(extent, chunk)),
                                  getConstant(chunk), zeros);
-  // What the body computes for its coordinates moves out with it.
+  // The coordinates that don't vary along the sum are computed before it.
   for (Operation &op :
        llvm::make_early_inc_range(reduce.getBody()->without_terminator()))
-    if (isa<arith::ConstantOp>(op))
+    if (isPure(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
+          return operand.getParentBlock() != reduce.getBody();
+        }))
       op.moveBefore(loop);
   builder.setInsertionPointToStart(loop.getBody());
   SmallVector<int64_t> lhsDims, rhsDims;
@@ -227,12 +232,44 @@ static void chunk(const SumOfProducts &sum, int64_t chunk, bool twoLevels) {
   reduce.erase();
 }
 
+/// A reduction of its own for each result of `reduce`.
+static SmallVector<loop::ReduceOp> splitResults(loop::ReduceOp reduce) {
+  if (reduce.getNumResults() == 1)
+    return {reduce};
+  SmallVector<loop::ReduceOp> parts;
+  for (OpResult result : reduce->getResults()) {
+    OpBuilder builder(reduce);
+    unsigned number = result.getResultNumber();
+    Monoid monoid = reduce.getMonoids()[number];
+    auto part = loop::ReduceOp::create(builder, reduce.getLoc(), monoid,
+                                       reduce.getExtent(), result.getType());
+    IRMapping mapping;
+    mapping.map(reduce.getInductionVar(), part.getInductionVar());
+    builder.setInsertionPointToEnd(part.getBody());
+    for (Operation &op : reduce.getBody()->without_terminator())
+      builder.clone(op, mapping);
+    loop::YieldOp::create(
+        builder, reduce.getLoc(),
+        mapping.lookup(reduce.getYield().getValues()[number]));
+    result.replaceAllUsesWith(part.getResult(0));
+    parts.push_back(part);
+  }
+  reduce.erase();
+  return parts;
+}
+
 ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size) {
-  SmallVector<SumOfProducts> sums;
+  SmallVector<loop::ReduceOp> reductions;
   kernel.walk([&](loop::ReduceOp reduce) {
-    if (auto sum = SumOfProducts::get(reduce))
-      sums.push_back(*sum);
+    if (llvm::all_of(llvm::seq(reduce.getNumResults()), [&](unsigned result) {
+          return SumOfProducts::get(reduce, result).has_value();
+        }))
+      reductions.push_back(reduce);
   });
+  SmallVector<SumOfProducts> sums;
+  for (loop::ReduceOp reduce : reductions)
+    for (loop::ReduceOp part : splitResults(reduce))
+      sums.push_back(*SumOfProducts::get(part));
   ChunkedContractions chunked;
   for (const SumOfProducts &sum : sums) {
     loop::ReduceOp reduce = sum.reduce;

@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
@@ -67,7 +68,8 @@ private:
   int64_t countLiveValues();
   int64_t countReductions(Block &block);
   int64_t countJoinedPasses();
-  int64_t countInstructions();
+  DenseSet<Operation *> findIndexing();
+  void countInstructions();
 
   loop::KernelOp kernel;
   int64_t alignment;
@@ -266,6 +268,12 @@ void FactFinder::countLiveTiles() {
     if (key.loops.size() > 1)
       ++kept;
   }
+  // The pieces of a concatenation come in one tile, each where it is read.
+  kernel.walk([&](loop::LoadOp load) {
+    if (load.getOtherwise() &&
+        load.getOtherwise().getDefiningOp<loop::LoadOp>())
+      --loads;
+  });
   // Longer computations hold intermediate results.
   if (facts.inner.empty())
     kept = loads + (facts.instructions > 8 ? 1 : 0);
@@ -386,9 +394,28 @@ static int64_t getCost(Operation *op) {
   return 1;
 }
 
+/// What computes nothing but where a load reads, and whether: neighbours that
+/// move at once share it.
+DenseSet<Operation *> FactFinder::findIndexing() {
+  DenseSet<Operation *> indexing;
+  auto isIndexing = [&](OpOperand &use) {
+    if (auto load = dyn_cast<loop::LoadOp>(use.getOwner()))
+      return load.getOtherwise() != use.get();
+    return indexing.contains(use.getOwner());
+  };
+  kernel.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
+    if (op->getNumResults() == 1 && op->getNumRegions() == 0 &&
+        !isa<loop::LoadOp>(op) && !op->use_empty() &&
+        llvm::all_of(op->getUses(), isIndexing))
+      indexing.insert(op);
+  });
+  return indexing;
+}
+
 /// Instructions for each element of the inner loops (or, without them, of the
 /// axes). What several loops compute from the same loads counts once.
-int64_t FactFinder::countInstructions() {
+void FactFinder::countInstructions() {
+  DenseSet<Operation *> indexing = findIndexing();
   int64_t count = 0;
   std::map<std::vector<const void *>, Value> known;
   DenseMap<Value, Value> same; // the first value that equals a value
@@ -421,9 +448,9 @@ int64_t FactFinder::countInstructions() {
     auto [entry, isNew] = known.insert({key, op->getResult(0)});
     same[op->getResult(0)] = entry->second;
     if (isNew)
-      count += getCost(op);
+      (indexing.contains(op) ? facts.indexInstructions : count) += getCost(op);
   });
-  return std::max<int64_t>(count, 1);
+  facts.instructions = std::max<int64_t>(count, 1);
 }
 
 ScheduleFacts FactFinder::run() {
@@ -460,7 +487,7 @@ ScheduleFacts FactFinder::run() {
         std::max<int64_t>(facts.reducedValues, reduce.getNumResults());
   });
   facts.joinedPasses = countJoinedPasses();
-  facts.instructions = countInstructions();
+  countInstructions();
   kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();
   facts.mayShareRows =
@@ -481,6 +508,9 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction) {
           contraction.getColumns(),
           contraction.getDepth(),
           contraction.getElementBytes(),
+          int64_t(contraction.products.size()),
+          contraction.countOperands(/*ofRows=*/true),
+          contraction.countOperands(/*ofRows=*/false),
           /*isLhsAlongDepth=*/layouts[0] == 'N',
           /*isRhsAlongDepth=*/layouts[1] == 'T'};
 }

@@ -27,6 +27,8 @@
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace deplo;
@@ -35,22 +37,22 @@ using namespace deplo::tile;
 SmallVector<StagedOperands> tile::findOperands(KernelOp kernel) {
   llvm::SmallDenseSet<Value> stored;
   kernel.walk([&](StoreOp store) { stored.insert(store.getMemref()); });
-  SmallVector<StagedOperands> found;
+  llvm::MapVector<scf::ForOp, llvm::SetVector<LoadOp>> loads;
   kernel.walk([&](DotOp dot) {
     auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
     if (!loop)
       return;
-    StagedOperands operands;
-    operands.loop = loop;
     for (Value operand : {dot.getLhs(), dot.getRhs()}) {
       auto load = operand.getDefiningOp<LoadOp>();
-      if (load && load->getParentOp() == loop && load->hasOneUse() &&
+      if (load && load->getParentOp() == loop &&
+          llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>) &&
           !stored.contains(load.getMemref()))
-        operands.loads.push_back(load);
+        loads[loop].insert(load);
     }
-    if (!operands.loads.empty())
-      found.push_back(std::move(operands));
   });
+  SmallVector<StagedOperands> found;
+  for (auto &[loop, ofLoop] : loads)
+    found.push_back({loop, llvm::to_vector(ofLoop)});
   return found;
 }
 

@@ -70,91 +70,114 @@ static OpOperand *getStart(Value part) {
   return nullptr;
 }
 
-std::optional<TwoLevelSum> TwoLevelSum::get(scf::ForOp loop) {
+TwoLevelSums TwoLevelSums::get(scf::ForOp loop) {
+  TwoLevelSums sums{loop, {}};
+  if (getConstantIntValue(loop.getLowerBound()) != 0 ||
+      !getConstantIntValue(loop.getStep()))
+    return sums;
   for (BlockArgument total : loop.getRegionIterArgs()) {
-    if (!isTile(total) || !total.hasOneUse())
+    if (!isTile(total) || !total.hasOneUse() ||
+        !isZero(loop.getTiedLoopInit(total)->get()))
       continue;
     auto add = dyn_cast<arith::AddFOp>(*total.user_begin());
     if (!add || !add->hasOneUse() || add->getBlock() != loop.getBody() ||
-        loop.getTiedLoopYieldedValue(total)->get() != add.getResult() ||
-        !isZero(loop.getTiedLoopInit(total)->get()))
+        loop.getTiedLoopYieldedValue(total)->get() != add.getResult())
       continue;
     Value part = add.getLhs() == total ? add.getRhs() : add.getLhs();
     OpOperand *start = getStart(part);
-    if (part.hasOneUse() && start && isZero(start->get()) &&
-        getConstantIntValue(loop.getLowerBound()) == 0 &&
-        getConstantIntValue(loop.getStep()))
-      return TwoLevelSum{loop, total, add, part, start};
+    if (part.hasOneUse() && start && isZero(start->get()))
+      sums.sums.push_back({total, add, part, start});
   }
-  return std::nullopt;
+  return sums;
 }
 
-int64_t TwoLevelSum::getBytes() const {
-  RankedTensorType type = getTileType(total);
-  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+int64_t TwoLevelSums::getBytes() const {
+  int64_t bytes = 0;
+  for (const Sum &sum : sums) {
+    RankedTensorType type = getTileType(sum.total);
+    bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  }
+  return bytes;
 }
 
-AllocOp tile::stageTotals(TwoLevelSum &sum, int64_t chunks) {
-  scf::ForOp loop = sum.loop;
-  Location loc = sum.add.getLoc();
-  RankedTensorType type = getTileType(sum.total);
+void tile::stageTotals(TwoLevelSums &sums, int64_t chunks) {
+  scf::ForOp loop = sums.loop;
+  Location loc = loop.getLoc();
   OpBuilder builder(loop);
   auto getConstant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  Value zeros = sum.start->get();
-  SmallVector<Value> corner(type.getRank(), getConstant(0));
-  auto totals = AllocOp::create(
-      builder, loc,
-      BufferType::get(builder.getContext(), type.getShape(),
-                      type.getElementType(),
-                      SharedAttr::get(builder.getContext(), /*pad=*/0,
-                                      /*swizzle=*/0)));
-  WriteOp::create(builder, loc, zeros, totals, corner,
-                  /*vector=*/IntegerAttr());
-  auto read = [&]() -> Value {
-    return ReadOp::create(builder, loc, type, totals, corner,
+  Value zero = getConstant(0);
+  Value length = getConstant(chunks * *getConstantIntValue(loop.getStep()));
+  auto getCorner = [&](RankedTensorType type) {
+    return SmallVector<Value>(type.getRank(), zero);
+  };
+  auto read = [&](AllocOp totals, RankedTensorType type) -> Value {
+    return ReadOp::create(builder, loc, type, totals, getCorner(type),
                           /*vector=*/IntegerAttr());
   };
+  auto write = [&](Value tile, AllocOp totals) {
+    WriteOp::create(builder, loc, tile, totals, getCorner(getTileType(tile)),
+                    /*vector=*/IntegerAttr());
+  };
+  SmallVector<AllocOp> buffers;
+  // By the position of what the loop carries.
+  llvm::SmallDenseMap<unsigned, unsigned> sumAt;
+  for (auto [number, sum] : llvm::enumerate(sums.sums)) {
+    RankedTensorType type = getTileType(sum.total);
+    buffers.push_back(AllocOp::create(
+        builder, loc,
+        BufferType::get(builder.getContext(), type.getShape(),
+                        type.getElementType(),
+                        SharedAttr::get(builder.getContext(), /*pad=*/0,
+                                        /*swizzle=*/0))));
+    write(sum.start->get(), buffers.back());
+    sumAt[sum.total.getArgNumber() - 1] = number;
+  }
 
   // What else the loop carries goes through both loops.
-  unsigned position = sum.total.getArgNumber() - 1;
-  SmallVector<Value> others(loop.getInitArgs());
-  others.erase(others.begin() + position);
-  Value length = getConstant(chunks * *getConstantIntValue(loop.getStep()));
+  SmallVector<Value> others;
+  for (auto [position, init] : llvm::enumerate(loop.getInitArgs()))
+    if (!sumAt.contains(position))
+      others.push_back(init);
   auto outer = scf::ForOp::create(builder, loc, loop.getLowerBound(),
                                   loop.getUpperBound(), length, others);
+  if (others.empty()) // it has its yield already
+    outer.getBody()->getTerminator()->erase();
   builder.setInsertionPointToStart(outer.getBody());
   Value end = arith::MinUIOp::create(
       builder, loc,
       arith::AddIOp::create(builder, loc, outer.getInductionVar(), length),
       loop.getUpperBound());
-  SmallVector<Value> inits(outer.getRegionIterArgs());
-  inits.insert(inits.begin() + position, zeros);
-  SmallVector<Value> results(outer.getResults());
-  Value part = loop.getResult(position);
   builder.setInsertionPointAfter(outer);
-  results.insert(results.begin() + position, read());
+  SmallVector<Value> inits, results, yielded;
+  for (auto [position, result] : llvm::enumerate(loop.getResults())) {
+    auto sum = sumAt.find(position);
+    if (sum == sumAt.end()) {
+      inits.push_back(outer.getRegionIterArg(yielded.size()));
+      results.push_back(outer.getResult(yielded.size()));
+      yielded.push_back(result);
+      continue;
+    }
+    inits.push_back(loop.getInitArgs()[position]);
+    results.push_back(read(buffers[sum->second], getTileType(result)));
+  }
   loop.replaceAllUsesWith(results);
-
-  // A loop that carries nothing has its yield already.
-  if (others.empty())
-    outer.getBody()->getTerminator()->erase();
   loop->moveBefore(outer.getBody(), outer.getBody()->end());
   loop.setLowerBound(outer.getInductionVar());
   loop.setUpperBound(end);
   loop.getInitArgsMutable().assign(inits);
-  sum.start->set(sum.total);
-  sum.add.replaceAllUsesWith(sum.part);
-  sum.add.erase();
   builder.setInsertionPointToEnd(outer.getBody());
-  Value total = arith::AddFOp::create(builder, loc, read(), part);
-  WriteOp::create(builder, loc, total, totals, corner,
-                  /*vector=*/IntegerAttr());
-  SmallVector<Value> yielded(loop.getResults());
-  yielded.erase(yielded.begin() + position);
+  for (auto [sum, buffer] : llvm::zip_equal(sums.sums, buffers)) {
+    Value part = loop.getTiedLoopResult(loop.getTiedLoopInit(sum.total));
+    sum.start->set(sum.total);
+    sum.add.replaceAllUsesWith(sum.part);
+    sum.add.erase();
+    write(arith::AddFOp::create(builder, loc, read(buffer, getTileType(part)),
+                                part),
+          buffer);
+  }
   scf::YieldOp::create(builder, loc, yielded);
-  return totals;
 }
 
 //===----------------------------------------------------------------------===//
@@ -176,10 +199,11 @@ struct StageTotalsPass : tile::impl::StageTotalsPassBase<StageTotalsPass> {
                            << ", expected a positive number";
       return signalPassFailure();
     }
-    SmallVector<TwoLevelSum> sums;
+    SmallVector<TwoLevelSums> sums;
     kernel.walk([&](scf::ForOp loop) {
-      if (auto sum = TwoLevelSum::get(loop))
-        sums.push_back(*sum);
+      TwoLevelSums found = TwoLevelSums::get(loop);
+      if (!found.sums.empty())
+        sums.push_back(std::move(found));
     });
     if (sums.empty()) {
       remark::missed(kernel.getLoc(), options) << "no sum has two levels";
@@ -188,7 +212,7 @@ struct StageTotalsPass : tile::impl::StageTotalsPassBase<StageTotalsPass> {
     TargetAttr target = TargetAttr::lookup(kernel);
     if (!target)
       return signalPassFailure();
-    for (TwoLevelSum &sum : sums) {
+    for (TwoLevelSums &sum : sums) {
       int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
       if (sum.getBytes() > left) {
         remark::missed(sum.loop.getLoc(), options) << remark::add(

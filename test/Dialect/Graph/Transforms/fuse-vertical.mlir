@@ -580,3 +580,17 @@ func.func @repeated(%x: tensor<512x64xf32>, %y: tensor<512x64x4xf32>) -> tensor<
   }
   return %2 : tensor<512x64x4xf32>
 }
+
+// -----
+
+// Windows of a contraction are taken apart: an element for each point.
+// CHECK:         #[[$WINDOWS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d1 + d4, d2 * 2 + d5)>
+// CHECK:         #[[$POINTS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d2, d3, d4, d5, d6)>
+// CHECK-LABEL: func.func @windows
+// CHECK:         graph.gather %{{.*}} by #[[$WINDOWS]]
+// CHECK-SAME:      tensor<2x6x3x3x3x3xf32>
+// CHECK:         graph.contract %{{.*}} by #[[$POINTS]], %{{.*}} by
+func.func @windows(%x: tensor<2x3x8x7xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x4x6x3xf32> {
+  %0 = graph.contract %x by affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d4, d2 + d5, d3 * 2 + d6)>, %w by affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d1, d4, d5, d6)> : (tensor<2x3x8x7xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x3xf32>
+  return %0 : tensor<2x4x6x3xf32>
+}

@@ -70,6 +70,28 @@ tile.kernel @tt(%x: memref<512x64xf16>, %w: memref<32x512xf16>, %y: memref<64x32
 
 // -----
 
+// A coordinate beside the sum is computed before the chunks.
+// CHECK-LABEL: tile.kernel @part_of_rows
+// CHECK:         %[[J:.+]] = arith.addi %j, %c8
+// CHECK:         scf.for
+// CHECK:           tile.load %{{.+}}[%{{.+}}, %[[J]]] : memref<512x64xf32> -> tensor<16x32xf32>
+// CHECK:           tile.dot
+tile.kernel @part_of_rows(%x: memref<64x512xf32>, %w: memref<512x64xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+  %s = loop.reduce add %k = 0 to 512 : tensor<64x32xf32> {
+    %c8 = arith.constant 8 : index
+    %beside = arith.addi %j, %c8 : index
+    %a = tile.load %x[%i, %k] dims [0] : memref<64x512xf32> -> tensor<64xf32>
+    %b = tile.load %w[%k, %beside] : memref<512x64xf32> -> tensor<32xf32>
+    %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+    %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+    %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    loop.yield %p : tensor<64x32xf32>
+  }
+  tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+}
+
+// -----
+
 // Each element of one operand is used once: a reduction of rows.
 // CHECK-LABEL: tile.kernel @matrix_vector
 // CHECK:         loop.reduce add

@@ -32,7 +32,7 @@
 // CHECK-NEXT:      %[[R:.+]] = arith.addf %[[TOTAL]], %[[BIAS]]
 // CHECK-NEXT:      loop.store %[[R]]
 // REMARK: [Passed] SplitMatmulK | Category:deplo-split-matmul-k | Function=mm | Remark="sums of 2048 products in {{[0-9]+}} parts, 2 kernels: {{[0-9.]+}} us instead of {{[0-9.]+}} us"
-// ONE: [Missed] SplitMatmulK | Category:deplo-split-matmul-k | Function=mm | Reason="the schedule says one part"
+// ONE: [Missed] SplitMatmulK | Category:deplo-split-matmul-k | Function=mm | Remark="the schedule says one part"
 func.func @main(%x: memref<32x2048xf32>, %w: memref<2048x256xf32>, %b: memref<256xf32>, %y: memref<32x256xf32> {loop.result}) {
   loop.launch @mm(%x, %w, %b, %y) : memref<32x2048xf32>, memref<2048x256xf32>, memref<256xf32>, memref<32x256xf32>
   return
@@ -58,7 +58,7 @@ loop.kernel @mm(%x: memref<32x2048xf32>, %w: memref<2048x256xf32>, %b: memref<25
 // A grid that fills the device stays one kernel.
 // CHECK-NOT:   @large_parts
 // CHECK-LABEL: loop.kernel @large(
-// REMARK: [Missed] SplitMatmulK | Category:deplo-split-matmul-k | Function=large | Reason="parts in blocks of their own don't pay: {{[0-9.]+}} us instead of {{[0-9.]+}} us"
+// REMARK: [Missed] SplitMatmulK | Category:deplo-split-matmul-k | Function=large | Remark="parts in blocks of their own don't pay: {{[0-9.]+}} us instead of {{[0-9.]+}} us"
 loop.kernel @large(%x: memref<4096x1024xf32>, %w: memref<1024x8192xf32>, %y: memref<4096x8192xf32>) {
   loop.for %i = 0 to 4096 {
     loop.for %j = 0 to 8192 {
@@ -77,8 +77,8 @@ loop.kernel @large(%x: memref<4096x1024xf32>, %w: memref<1024x8192xf32>, %y: mem
 
 // CHECK-NOT: _parts
 // Neither short sums nor sums that are no contraction are divided.
-// REMARK: [Missed] SplitMatmulK | Category:deplo-split-matmul-k | Function=short | Reason="its sums are short"
-// REMARK: [Missed] SplitMatmulK | Category:deplo-split-matmul-k | Function=row_sums | Reason="it is no contraction"
+// REMARK: [Missed] SplitMatmulK | Category:deplo-split-matmul-k | Function=short | Remark="its sums are short"
+// REMARK: [Missed] SplitMatmulK | Category:deplo-split-matmul-k | Function=row_sums | Remark="it is no contraction"
 loop.kernel @short(%x: memref<32x100xf32>, %w: memref<100x32xf32>, %y: memref<32x32xf32>) {
   loop.for %i = 0 to 32 {
     loop.for %j = 0 to 32 {

@@ -12,12 +12,19 @@
 
 namespace deplo::loop {
 
-/// A kernel whose parallel loops enclose one sum of products of two loads, each
-/// of which leaves out a loop that the other has.
+/// A kernel whose parallel loops enclose sums of products of two loads, each of
+/// which leaves out a loop that the other has, and the same in all sums.
 struct Contraction {
+  struct Product {
+    LoadOp lhs, rhs;
+    unsigned rowAxis = 0, columnAxis = 0;
+  };
+
+  /// With one result for each product.
   ReduceOp reduce;
-  /// `rhs` is the operand that the innermost of the loops moves which only one
-  /// operand has.
+  llvm::SmallVector<Product, 1> products;
+  /// Of the first product. `rhs` is the operand that the innermost of the loops
+  /// moves which only one operand has.
   LoadOp lhs, rhs;
   /// The parallel loops, outermost first.
   llvm::SmallVector<ForOp> axes;
@@ -31,6 +38,8 @@ struct Contraction {
   /// Iterations of all other axes.
   int64_t getBatches();
   int64_t getElementBytes();
+  /// How many operands there are whose rows (or columns) are the result's.
+  int64_t countOperands(bool ofRows);
   /// How the operands lie in memory, as BLAS calls it: N where neighbours of
   /// `lhs` are summed over or neighbours of `rhs` are columns, T otherwise.
   std::string getTransposition();

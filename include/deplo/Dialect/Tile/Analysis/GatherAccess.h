@@ -47,6 +47,10 @@ std::optional<unsigned> getUnitStrideDim(GatherOp gather);
 /// alike.
 int64_t getGatherWidth(GatherOp gather, unsigned dim, int64_t alignment);
 
+/// The longest runs of neighbours along `dim`, `limit` at most and each from a
+/// multiple of its length, that are one element in memory and masked alike.
+int64_t getEqualRun(GatherOp gather, unsigned dim, int64_t limit);
+
 } // namespace deplo::tile
 
 #endif // DEPLO_DIALECT_TILE_ANALYSIS_GATHERACCESS_H

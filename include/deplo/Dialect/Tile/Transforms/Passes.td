@@ -278,6 +278,63 @@ def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
+def FuseChunksPass : Pass<"deplo-fuse-chunks", "::deplo::tile::KernelOp"> {
+  let summary = "contractions that share an operand go over its chunks together";
+  let description = [{
+    Loops over the same chunks of the same operand become one, so that each
+    chunk is loaded once for all of them. Before:
+
+    ```mlir
+    tile.kernel @gate_up(%x: memref<64x512xf32>, %v: memref<512x32xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+      %c0 = arith.constant 0 : index
+      %c512 = arith.constant 512 : index
+      %c16 = arith.constant 16 : index
+      %g = scf.for %k = %c0 to %c512 step %c16 iter_args(%acc = %zeros) -> (tensor<64x32xf32>) {
+        %a = tile.load %x[%i, %k] : memref<64x512xf32> -> tensor<64x16xf32>
+        %b = tile.load %v[%k, %j] : memref<512x32xf32> -> tensor<16x32xf32>
+        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
+        scf.yield %d : tensor<64x32xf32>
+      }
+      %u = scf.for %k = %c0 to %c512 step %c16 iter_args(%acc = %zeros) -> (tensor<64x32xf32>) {
+        %a = tile.load %x[%i, %k] : memref<64x512xf32> -> tensor<64x16xf32>
+        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<16x32xf32>
+        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
+        scf.yield %d : tensor<64x32xf32>
+      }
+      %p = arith.mulf %g, %u : tensor<64x32xf32>
+      tile.store %p, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @gate_up(%x: memref<64x512xf32>, %v: memref<512x32xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+      %c0 = arith.constant 0 : index
+      %c512 = arith.constant 512 : index
+      %c16 = arith.constant 16 : index
+      %gu:2 = scf.for %k = %c0 to %c512 step %c16 iter_args(%g = %zeros, %u = %zeros) -> (tensor<64x32xf32>, tensor<64x32xf32>) {
+        %a = tile.load %x[%i, %k] : memref<64x512xf32> -> tensor<64x16xf32>
+        %b = tile.load %v[%k, %j] : memref<512x32xf32> -> tensor<16x32xf32>
+        %c = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<16x32xf32>
+        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %g : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
+        %e = tile.dot %a dims [0, 2], %c dims [2, 1], %u : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
+        scf.yield %d, %e : tensor<64x32xf32>, tensor<64x32xf32>
+      }
+      %p = arith.mulf %gu#0, %gu#1 : tensor<64x32xf32>
+      tile.store %p, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+    }
+    ```
+
+    They may where both run over the same chunks, read memory that the kernel
+    does not write and have no other effects, and neither needs what the other
+    comes to.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
 def CooperativeReducePass : Pass<"deplo-cooperative-reduce", "::deplo::tile::KernelOp"> {
   let summary = "Makes reduced dimensions dimensions of tiles, which threads share";
   let description = [{
@@ -931,6 +988,41 @@ def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
   }];
   let options = [
     Option<"unroll", "unroll", "int64_t", "0", "the most copies of a body; 0 for the schedule's">];
+}
+
+def BatchLoadsPass : Pass<"deplo-batch-loads", "::deplo::tile::KernelOp"> {
+  let summary = "starts the loads of several iterations before their stores";
+  let description = [{
+    A thread waits for what it loads before it stores the result, and a load
+    that follows a store in the program starts after it: nothing after this step
+    knows that they touch different memory. So a loop that loads and stores has
+    the loads of one iteration in flight, however often it is unrolled. Where
+    `tile.unroll` allows, this step makes one iteration of several, whose loads
+    come first, as many as registers are left for. Before:
+
+    ```mlir
+    scf.for %k = %c0 to %c3072 step %c256 {
+      %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
+      tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
+    } {tile.unroll = 2 : i64}
+    ```
+
+    After:
+
+    ```mlir
+    scf.for %k = %c0 to %c3072 step %c512 {
+      %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
+      %n = arith.addi %k, %c256 : index
+      %b = tile.load %x[%n] : memref<3072xf32> -> tensor<256xf32, #row>
+      tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
+      tile.store %b, %y[%n] : tensor<256xf32, #row>, memref<3072xf32>
+    }
+    ```
+
+    RMSNorm of rows of 393216, whose weights come from L2, is the example that
+    the step was made for.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelOp"> {

@@ -48,6 +48,10 @@ struct ChunkedContractions {
 /// `size` elements with a tile.dot (002).
 ChunkedContractions chunkContractions(KernelOp kernel, int64_t size);
 
+/// Makes one loop over chunks of those that load the same operand. Returns how
+/// many loops went into others.
+unsigned fuseChunks(KernelOp kernel);
+
 /// Divides the axes among blocks (005): `block` elements of each axis in a
 /// block of `warps` warps. Fails with an error.
 mlir::LogicalResult blockifyLaunch(KernelOp kernel,
@@ -204,23 +208,27 @@ bool pipelineLoop(mlir::scf::ForOp loop);
 // stage_totals
 //===----------------------------------------------------------------------===//
 
-/// A loop that sums each chunk of a contraction from zero and adds what it
-/// comes to to a total.
-struct TwoLevelSum {
-  mlir::scf::ForOp loop;
-  mlir::BlockArgument total;
-  mlir::arith::AddFOp add;
-  /// What is added, and what that starts with.
-  mlir::Value part;
-  mlir::OpOperand *start;
+/// A loop that sums each chunk of contractions from zero and adds what it comes
+/// to to totals.
+struct TwoLevelSums {
+  struct Sum {
+    mlir::BlockArgument total;
+    mlir::arith::AddFOp add;
+    /// What is added, and what that starts with.
+    mlir::Value part;
+    mlir::OpOperand *start;
+  };
 
-  static std::optional<TwoLevelSum> get(mlir::scf::ForOp loop);
+  mlir::scf::ForOp loop;
+  llvm::SmallVector<Sum> sums;
+
+  static TwoLevelSums get(mlir::scf::ForOp loop);
   int64_t getBytes() const;
 };
 
 /// Keeps the totals in shared memory and adds to them what `chunks` chunks come
 /// to.
-AllocOp stageTotals(TwoLevelSum &sum, int64_t chunks);
+void stageTotals(TwoLevelSums &sums, int64_t chunks);
 
 //===----------------------------------------------------------------------===//
 // split_sweeps
@@ -350,6 +358,19 @@ int64_t hoistLoads(KernelOp kernel);
 /// Makes `loop` carry the tiles that it loads from global memory along its
 /// variable. Returns how many there are; none where that is not legal.
 int64_t prefetchChunks(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
+// batch_loads
+//===----------------------------------------------------------------------===//
+
+/// How many iterations of `loop`, a divisor of its `tile.unroll`, may load
+/// before they store: their tiles take `registers` of a thread at most. 1 where
+/// that is not legal or there is nothing to gain.
+int64_t getBatch(mlir::scf::ForOp loop, int64_t registers);
+
+/// Makes one iteration of `batch` iterations of `loop` (see getBatch), all of
+/// whose loads come before their stores. What is left over is a loop behind it.
+void batchLoads(mlir::scf::ForOp loop, int64_t batch);
 
 //===----------------------------------------------------------------------===//
 // vectorize_access

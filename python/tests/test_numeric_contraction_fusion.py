@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Contractions that share an operand: one kernel, right values, what is shared read once."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from numeric import DTYPE_IDS, DTYPES, F32, UNIT, check, compile_for_gpu, randn, run
+
+from deplo.compilation import Options, compile_ir
+from deplo.importer import import_program
+
+# Rows, columns, what is summed over.
+SIZES = [(1, 7, 15), (7, 33, 16), (31, 17, 33), (33, 1, 7), (65, 63, 127), (129, 65, 31)]
+SMALL = [(7, 33, 16), (31, 17, 33)]
+# One kernel each, of x [M, K], v and w [K, N], r [M, N] and b [N].
+ONE_KERNEL = {
+    "gate": lambda x, v, w, r, b: F.silu(x @ v) * (x @ w),
+    "gate of linear layers": lambda x, v, w, r, b: (
+        F.gelu(F.linear(x, v.t(), b)) * F.linear(x, w.t()) + r
+    ),
+    "two results": lambda x, v, w, r, b: (x @ v, x @ w),
+    "two results with epilogues": lambda x, v, w, r, b: (F.silu(x @ v + b), (x @ w) * 0.5 + r),
+}
+
+
+def inputs_of(m, n, k, dtype):
+    shapes = ((m, k), (k, n), (k, n), (m, n), (n,))
+    return [randn(*shape, dtype=dtype, seed=i) for i, shape in enumerate(shapes)]
+
+
+def check_all(function, inputs, device, what):
+    """Within a few roundings of what the magnitudes of all terms come to."""
+    x, dtype = inputs[0], inputs[0].dtype
+    wanted = function(*(t.double() for t in inputs))
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    largest = sum((x.double().abs() @ t.double().abs()).max().item() for t in inputs[1:3]) + 4
+    # A product in a half float is rounded before it goes on.
+    units = 64 if dtype == torch.float32 else 4 * UNIT[dtype] / F32
+    for got, want in zip(run(function, inputs, device), wanted, strict=True):
+        check(got, want, units, scale=largest**2, what=what)
+
+
+def kernels_of(function, inputs, level="loop"):
+    text = import_program(function, inputs).text
+    return compile_ir(text, Options(level=level, target="sm_90a")).report["kernels"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
+@pytest.mark.parametrize("name", ONE_KERNEL)
+def test_values(name, dtype, device):
+    for m, n, k in SMALL if device == "emu" else SIZES:
+        inputs = inputs_of(m, n, k, dtype)
+        check_all(ONE_KERNEL[name], inputs, device, f"{name} of {m}x{n}x{k}")
+
+
+@pytest.mark.parametrize("name", ONE_KERNEL)
+def test_one_kernel_reads_what_is_shared_once(name, compiler):
+    inputs = inputs_of(512, 256, 384, torch.float32)
+    (kernel,) = kernels_of(ONE_KERNEL[name], inputs, "tile")
+    read = {buffer["name"]: buffer["bytes_read"] for buffer in kernel["traffic"]}
+    assert read["x"] == 4 * 512 * 384 and read["v"] == read["w"] == 4 * 256 * 384
+    assert "thread = [" in kernel["schedule"]
+
+
+APART = {
+    "nothing in common": (lambda x, v, w, r, b: (x @ v) * ((x * 2) @ w), 3),
+    "one after the other": (lambda x, v, w, r, b: (x @ v) @ w.t(), 2),
+    "more is summed over": (lambda x, v, w, r, b: x @ v + torch.cat((x, x), 1) @ w.repeat(2, 1), 3),
+    "a product of all rows": (lambda x, v, w, r, b: F.softmax(x @ v, -1), 2),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_shares_no_chunks_stays_apart(name, compiler, device):
+    function, kernels = APART[name]
+    inputs = inputs_of(31, 33, 17, torch.float32)
+    assert len(kernels_of(function, inputs)) == kernels
+    check_all(function, inputs, device, name)
+
+
+@pytest.mark.parametrize("name", ONE_KERNEL)
+def test_kernels_assemble(name, device):
+    compile_for_gpu(ONE_KERNEL[name], inputs_of(300, 200, 100, torch.bfloat16), device)
