@@ -135,7 +135,8 @@ def main(arguments: list[str]) -> None:
             kernels = [k["schedule"][15:-1] for k in mine.compiled.report["kernels"]]
             print(
                 f"    {eager_us / us:5.2f}x {us:9.2f} us {tera / us:6.1f} TF "
-                f"{gigabytes / us:6.0f} GB/s error {error:.1e} {schedule or '-':24} {'; '.join(kernels)}",
+                f"{gigabytes / us:6.0f} GB/s error {error:.1e} {schedule or '-':24} "
+                f"{'; '.join(kernels)}",
                 flush=True,
             )
 

@@ -122,11 +122,12 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
       4.0 * getLines(facts, choice.threadRows, choice.threadColumns) / sums;
   constexpr int64_t resultBytes = 4;
   double run = choice.chunk * facts.elementBytes < lineBytes ? shortRunCost : 1;
-  double loaded =
-      choice.blockRows * facts.rowOperands * (facts.isLhsAlongDepth ? run : 1) +
-      choice.blockColumns * facts.columnOperands *
-          (facts.isRhsAlongDepth ? run : 1);
-  double fill = (loaded * depth * facts.elementBytes +
+  auto getLoaded = [&](int64_t rows, int64_t columns) {
+    return rows * facts.rowOperands * (facts.isLhsAlongDepth ? run : 1) +
+           columns * facts.columnOperands * (facts.isRhsAlongDepth ? run : 1);
+  };
+  double fill = (getLoaded(choice.blockRows, choice.blockColumns) * depth *
+                     facts.elementBytes +
                  double(choice.blockRows) * choice.blockColumns * resultBytes) /
                 (target.dramBytesPerSecond / 1e9 / target.multiprocessors);
   bool isStraight = choice.chunk <= choice.vector * choice.unroll;
@@ -153,8 +154,8 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
                             memoryLatencyNanoseconds + chunks * stall);
     rest -= waves * wave;
   }
-  double bytes = double(facts.batches) * depth * facts.elementBytes *
-                 getLines(facts, facts.rows, facts.columns);
+  double bytes = facts.batches * depth * facts.elementBytes *
+                 getLoaded(facts.rows, facts.columns);
   double share = reachedBandwidth * target.dramBytesPerSecond / 1e9;
   return std::max(nanoseconds, bytes / share);
 }

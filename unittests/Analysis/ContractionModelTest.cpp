@@ -56,13 +56,9 @@ TEST(ContractionModel, RingsAreAsDeepAsThereAreChunks) {
 /// memory where these lie along the sums.
 TEST(ContractionModel, FewRowsStream) {
   std::string error;
-  ContractionFacts facts{/*batches=*/8,
-                         /*rows=*/8,
-                         /*columns=*/18944,
-                         /*depth=*/448,
-                         /*elementBytes=*/4,
-                         /*isLhsAlongDepth=*/true,
-                         /*isRhsAlongDepth=*/true};
+  ContractionFacts facts{/*batches=*/8, /*rows=*/8, /*columns=*/18944,
+                         /*depth=*/448, /*elementBytes=*/4};
+  facts.isLhsAlongDepth = facts.isRhsAlongDepth = true;
   std::optional<ContractionChoice> choice =
       chooseContraction(facts, *findTarget("sm_90a"), {}, error);
   ASSERT_TRUE(choice) << error;
