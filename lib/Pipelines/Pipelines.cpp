@@ -70,6 +70,10 @@ void buildLoopPipeline(OpPassManager &manager,
 
 void buildTilePipeline(OpPassManager &manager,
                        const CompilePipelineOptions &options) {
+  tile::SplitMatmulKPassOptions splitK;
+  splitK.pin = options.schedule;
+  splitK.alignment = options.alignment;
+  manager.addPass(tile::createSplitMatmulKPass(splitK));
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
   schedule.alignment = options.alignment;
@@ -104,6 +108,7 @@ void buildTilePipeline(OpPassManager &manager,
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
   kernel.addPass(tile::createPipelineKOuterPass());
+  kernel.addPass(tile::createStageTotalsPass());
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
@@ -189,6 +194,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
       {"deplo-fuse-chunks", "t:fuse_chunks"},
+      {"deplo-split-matmul-k", "t:003_split_matmul_k"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-cluster-reduce", "t:cluster_reduce"},
@@ -202,6 +208,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-pad-smem", "t:014_pad_smem"},
       {"deplo-pipeline-k-outer", "t:015_pipeline_k_outer"},
+      {"deplo-stage-totals", "t:stage_totals"},
       {"deplo-hoist-loads", "t:hoist_loads"},
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},

@@ -501,6 +501,20 @@ ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment) {
   return FactFinder(kernel, alignment).run();
 }
 
+ContractionFacts getContractionFacts(loop::Contraction &contraction) {
+  std::string layouts = contraction.getTransposition();
+  return {contraction.getBatches(),
+          contraction.getRows(),
+          contraction.getColumns(),
+          contraction.getDepth(),
+          contraction.getElementBytes(),
+          int64_t(contraction.products.size()),
+          contraction.countOperands(/*ofRows=*/true),
+          contraction.countOperands(/*ofRows=*/false),
+          /*isLhsAlongDepth=*/layouts[0] == 'N',
+          /*isRhsAlongDepth=*/layouts[1] == 'T'};
+}
+
 //===----------------------------------------------------------------------===//
 // Pins
 //===----------------------------------------------------------------------===//
@@ -510,14 +524,14 @@ struct Pins {
   SchedulePins numbers;
   /// Rows and columns of a contraction in a thread; empty if not pinned.
   SmallVector<int64_t> thread;
-  std::optional<int64_t> stages;
+  std::optional<int64_t> stages, splitK;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
          padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
-    "block, warps, vector, cluster, chunk, unroll, thread, stages, "
+    "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
     "stage_inputs, async_copy, pad_smem, programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
@@ -585,11 +599,11 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
   if (name == "unroll")
     return setNumber(pins.numbers.unroll, /*allowsZero=*/false);
-  if (name == "stages") {
-    int64_t stages;
-    if (value.getAsInteger(10, stages) || stages < 1)
+  if (name == "stages" || name == "split_k") {
+    int64_t number;
+    if (value.getAsInteger(10, number) || number < 1)
       return bad("a positive number");
-    pins.stages = stages;
+    (name == "stages" ? pins.stages : pins.splitK) = number;
     return success();
   }
   if (name == "stage_inputs") {
@@ -617,6 +631,13 @@ static FailureOr<Pins> parsePins(StringRef text, ModuleOp module) {
     if (failed(parsePin(part, pins, module)))
       return failure();
   return pins;
+}
+
+FailureOr<int64_t> parsePinnedParts(StringRef text, ModuleOp module) {
+  FailureOr<Pins> pins = parsePins(text, module);
+  if (failed(pins))
+    return failure();
+  return pins->splitK.value_or(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -672,14 +693,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
                                          const Pins &pins,
                                          const TargetDescription &target) {
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
-  ContractionFacts facts{contraction.getBatches(),
-                         contraction.getRows(),
-                         contraction.getColumns(),
-                         contraction.getDepth(),
-                         contraction.getElementBytes(),
-                         int64_t(contraction.products.size()),
-                         contraction.countOperands(/*ofRows=*/true),
-                         contraction.countOperands(/*ofRows=*/false)};
+  ContractionFacts facts = getContractionFacts(contraction);
   ContractionPins numbers;
   const SchedulePins &given = pins.numbers;
   if (given.block) {

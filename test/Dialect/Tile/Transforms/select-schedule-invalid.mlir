@@ -13,7 +13,7 @@
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=pin=block=64,warps=1,chunk=0,cluster=never 2>&1 | FileCheck %s --check-prefix=REGISTERS
 // RUN: not deplo-opt %s --deplo-select-schedule 2>&1 | FileCheck %s --check-prefix=TARGET
 
-// KNOB: error: schedule: there is no knob 'wraps', expected one of block, warps, vector, cluster, chunk, unroll, thread, stages, stage_inputs, async_copy, pad_smem, programmatic_launch
+// KNOB: error: schedule: there is no knob 'wraps', expected one of block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, stage_inputs, async_copy, pad_smem, programmatic_launch
 // POWER: error: schedule: warps is '5', expected a power of two
 // EMPTY: error: schedule: warps is '', expected a power of two
 // CHUNK: error: schedule: chunk is '-4', expected 0 or a power of two
