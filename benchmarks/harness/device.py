@@ -19,7 +19,7 @@ _SIGNATURES = {
     "deploStreamSynchronize": [_HANDLE, _HANDLE],
 }
 
-_BITS = {"f32": numpy.float32, "f16": numpy.float16, "bf16": numpy.uint16}
+_BITS = {"f32": numpy.float32, "f16": numpy.float16, "bf16": numpy.uint16, "i64": numpy.int64}
 
 
 class Device:
@@ -66,7 +66,11 @@ def extent(buffer: Buffer) -> int:
 
 
 def random_bits(buffer: Buffer, seed: int) -> numpy.ndarray:
-    """Standard normal elements, as the bits of the buffer's dtype."""
+    """Standard normal elements, as the bits of the buffer's dtype; integers, which
+    are indices in a suite, are 0 and 1.
+    """
+    if buffer.dtype == "i64":
+        return numpy.random.default_rng(seed).integers(2, size=extent(buffer))
     values = numpy.random.default_rng(seed).standard_normal(extent(buffer), dtype=numpy.float32)
     if buffer.dtype == "f32":
         return values
@@ -85,4 +89,4 @@ def has_nan(array: numpy.ndarray) -> bool:
     """Whether a NaN is among the bits that `random_bits` or `empty_bits` made room for."""
     if array.dtype == numpy.uint16:
         return bool(((array & 0x7FFF) > 0x7F80).any())
-    return bool(numpy.isnan(array).any())
+    return array.dtype != numpy.int64 and bool(numpy.isnan(array).any())

@@ -8,9 +8,26 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <set>
 
 namespace deplo {
+
+/// `layout` with the first lane along the rows before those along the columns.
+/// Shared memory serves 16 lanes that read 16 bytes each at once, rather than 8,
+/// if neighbours, or those two apart, read the same: now both operands' do.
+static llvm::Expected<LinearLayout>
+mixLanes(const LinearLayout &layout, unsigned rowDim, unsigned columnDim) {
+  LayoutBases bases = layout.getBases();
+  std::vector<Coordinates> &lanes = bases[unsigned(InputDim::Lane)];
+  auto row = llvm::find_if(
+      lanes, [&](const Coordinates &basis) { return basis[rowDim] != 0; });
+  bool hasColumns = llvm::any_of(
+      lanes, [&](const Coordinates &basis) { return basis[columnDim] != 0; });
+  if (row != lanes.end() && hasColumns)
+    std::rotate(lanes.begin(), row, row + 1);
+  return LinearLayout::create(bases, layout.getShape());
+}
 
 llvm::Expected<LinearLayout>
 getAccumulatorLayout(const RegisterTiling &tiling) {
@@ -45,9 +62,13 @@ getAccumulatorLayout(const RegisterTiling &tiling) {
       tiling.shape, values, lanesPerDim, warpsPerDim, order);
   if (!layout)
     return layout.takeError();
+  llvm::Expected<LinearLayout> mixed =
+      mixLanes(*layout, tiling.rowDim, tiling.columnDim);
+  if (!mixed)
+    return mixed.takeError();
   // Threads that are left over hold what others hold.
   llvm::Expected<LinearLayout> whole =
-      layout->replicated(InputDim::Lane, lanes);
+      mixed->replicated(InputDim::Lane, lanes);
   if (!whole)
     return whole.takeError();
   return whole->replicated(InputDim::Warp, tiling.warps);

@@ -16,13 +16,30 @@ namespace deplo {
 
 static constexpr int64_t lanes = 32;
 static constexpr int64_t vectorBytes = 16;
+static constexpr int64_t lineBytes = 128;
 
-/// Multiply-adds that don't wait for one another, of all threads of a lane's
-/// number on a multiprocessor, which keep its pipes busy while registers are
-/// loaded: four warps of 8x8.
-static constexpr double independentSums = 256;
+/// The part of the peak that a multiprocessor reaches with any number of warps,
+/// and with how many sums of all threads of a lane's number half of that:
+/// measured with 4, 8 and 12 warps of 8x8.
+static constexpr double reachedPeak = 0.75;
+static constexpr double halfOfSums = 62;
 /// Between the last multiply-add of a chunk and the first of the next one.
-static constexpr double chunkNanoseconds = 30;
+static constexpr double chunkNanoseconds = 15;
+/// What a loop over the steps of a chunk adds to straight code.
+static constexpr double stepLoopCost = 1.04;
+/// What runs of less than a line of memory cost, compared with lines.
+static constexpr double shortRunCost = 1.5;
+/// The part of the memory bandwidth on the data sheet that streams reach.
+static constexpr double reachedBandwidth = 0.9;
+/// Shared memory of a block that its program doesn't see.
+static constexpr int64_t reservedSharedBytes = 1024;
+
+bool sumsInTwoLevels(int64_t depth, int64_t elementBytes) {
+  // An error of 1e-6 of random data: docs/rationale/contractions.md, "Sums over
+  // two levels".
+  constexpr int64_t mostSerialTerms = 1024;
+  return elementBytes >= 4 && depth > mostSerialTerms;
+}
 
 /// The powers of two from `least` to `most`, or `pin` alone.
 static std::vector<int64_t> getPowers(int64_t least, int64_t most,
@@ -33,13 +50,18 @@ static std::vector<int64_t> getPowers(int64_t least, int64_t most,
   return pin ? std::vector<int64_t>{pin} : powers;
 }
 
-/// Accumulators, one step of both operands, and what addresses and loops take.
-static int64_t getRegisters(const ContractionChoice &choice,
-                            const ContractionFacts &facts) {
-  constexpr int64_t forAddresses = 40;
-  return choice.threadRows * choice.threadColumns * facts.sums +
-         (choice.threadRows + choice.threadColumns) * choice.vector +
-         forAddresses;
+int64_t getContractionRegisters(int64_t sums, int64_t operands) {
+  constexpr int64_t forAddresses = 44;
+  return llvm::alignTo(sums + operands + forAddresses, 8);
+}
+
+/// Bytes of the totals of sums over two levels (stage_totals).
+static int64_t getTotalBytes(const ContractionChoice &choice,
+                             const ContractionFacts &facts) {
+  constexpr int64_t bytesOfF32 = 4;
+  return sumsInTwoLevels(facts.depth, facts.elementBytes)
+             ? choice.blockRows * choice.blockColumns * facts.sums * bytesOfF32
+             : 0;
 }
 
 /// Of a chunk, or in a block or thread: what all operands have.
@@ -55,11 +77,18 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   int64_t threads = choice.warps * lanes;
   if (threads > target.threadsPerBlock)
     return false;
-  choice.registersPerThread = getRegisters(choice, facts);
+  // One summed element of an operand and the next one, or all that a thread
+  // reads at once.
+  int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 2;
+  int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 2;
+  choice.registersPerThread = getContractionRegisters(
+      choice.threadRows * choice.threadColumns * facts.sums,
+      getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
   // Rows of a chunk, padded by a vector.
   choice.sharedBytes = getLines(facts, choice.blockRows, choice.blockColumns) *
-                       (choice.chunk * facts.elementBytes + vectorBytes) *
-                       choice.stages;
+                           (choice.chunk * facts.elementBytes + vectorBytes) *
+                           choice.stages +
+                       getTotalBytes(choice, facts);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
@@ -69,7 +98,7 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
                 target.registersPerMultiprocessor /
                     (choice.registersPerThread * threads),
                 target.sharedPerMultiprocessor /
-                    std::max<int64_t>(choice.sharedBytes, 1)});
+                    (choice.sharedBytes + reservedSharedBytes)});
   return choice.blocksPerMultiprocessor > 0;
 }
 
@@ -91,11 +120,19 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double sums = choice.threadRows * choice.threadColumns * facts.sums;
   double reads =
       4.0 * getLines(facts, choice.threadRows, choice.threadColumns) / sums;
-  double fill =
-      double(getLines(facts, choice.blockRows, choice.blockColumns)) * depth *
-      facts.elementBytes /
-      (l2Bandwidth * target.dramBytesPerSecond / 1e9 / target.multiprocessors);
-  double work = arithmetic * std::max(1.0, reads);
+  constexpr int64_t resultBytes = 4;
+  double run = choice.chunk * facts.elementBytes < lineBytes ? shortRunCost : 1;
+  auto getLoaded = [&](int64_t rows, int64_t columns) {
+    return rows * facts.rowOperands * (facts.isLhsAlongDepth ? run : 1) +
+           columns * facts.columnOperands * (facts.isRhsAlongDepth ? run : 1);
+  };
+  double fill = (getLoaded(choice.blockRows, choice.blockColumns) * depth *
+                     facts.elementBytes +
+                 double(choice.blockRows) * choice.blockColumns * resultBytes) /
+                (target.dramBytesPerSecond / 1e9 / target.multiprocessors);
+  bool isStraight = choice.chunk <= choice.vector * choice.unroll;
+  double work = arithmetic * std::max(1.0, reads) / reachedPeak *
+                (isStraight ? 1 : stepLoopCost);
   // What doesn't limit still costs something.
   double perBlock = choice.stages > 1
                         ? std::max(work, fill) + std::min(work, fill) / 8
@@ -107,8 +144,8 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   for (int64_t rest = choice.blocks; rest > 0;) {
     int64_t wave = std::min(rest, perWave);
     int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
-    double occupancy =
-        std::min(1.0, busiest * choice.warps * sums / independentSums);
+    double independent = busiest * choice.warps * sums;
+    double occupancy = independent / (independent + halfOfSums);
     double covered = (choice.stages * busiest - 1) * perBlock / chunks;
     double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
                    chunkNanoseconds / busiest;
@@ -117,9 +154,10 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
                             memoryLatencyNanoseconds + chunks * stall);
     rest -= waves * wave;
   }
-  double bytes = double(facts.batches) * depth * facts.elementBytes *
-                 getLines(facts, facts.rows, facts.columns);
-  return std::max(nanoseconds, bytes / target.dramBytesPerSecond * 1e9);
+  double bytes = facts.batches * depth * facts.elementBytes *
+                 getLoaded(facts.rows, facts.columns);
+  double share = reachedBandwidth * target.dramBytesPerSecond / 1e9;
+  return std::max(nanoseconds, bytes / share);
 }
 
 static std::string getReason(const ContractionChoice &choice,
@@ -141,49 +179,57 @@ chooseContraction(const ContractionFacts &facts,
                   std::string &error) {
   std::optional<ContractionChoice> best;
   auto most = [](int64_t extent) {
-    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), 16, 128);
+    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), 16, 256);
   };
-  // A row of a chunk is a line of memory.
-  constexpr int64_t chunkBytes = 128;
+  // A row of a chunk is a line of memory, or half of one.
+  int64_t mostChunk = std::min<int64_t>(llvm::PowerOf2Ceil(facts.depth),
+                                        lineBytes / facts.elementBytes);
   ContractionChoice choice{};
-  choice.chunk = pins.chunk
-                     ? pins.chunk
-                     : std::min<int64_t>(llvm::PowerOf2Ceil(facts.depth),
-                                         chunkBytes / facts.elementBytes);
-  choice.vector = pins.vector
-                      ? pins.vector
-                      : std::min<int64_t>(vectorBytes / 4, choice.chunk);
   choice.unroll = pins.unroll ? pins.unroll : 4;
-  // Two chunks are copied while one is added, if there are as many.
-  int64_t chunks = llvm::divideCeil(facts.depth, choice.chunk);
-  int64_t stages = std::clamp<int64_t>(chunks, 1, 3);
-  std::vector<int64_t> depths = {stages};
-  if (pins.stages)
-    depths = {pins.stages};
-  else if (stages > 1)
-    depths.push_back(1); // where shared memory is short
-  for (int64_t blockRows : getPowers(16, most(facts.rows), pins.blockRows))
-    for (int64_t blockColumns :
-         getPowers(16, most(facts.columns), pins.blockColumns))
-      for (int64_t threadRows : getPowers(2, 8, pins.threadRows))
-        for (int64_t threadColumns : getPowers(2, 8, pins.threadColumns))
-          for (int64_t depth : depths) {
-            choice.blockRows = blockRows;
-            choice.blockColumns = blockColumns;
-            choice.threadRows = threadRows;
-            choice.threadColumns = threadColumns;
-            choice.stages = depth;
-            int64_t threads =
-                blockRows * blockColumns / (threadRows * threadColumns);
-            choice.warps =
-                pins.warps ? pins.warps : std::max<int64_t>(threads / lanes, 1);
-            bool isWhole = threads >= lanes || pins.warps || pins.blockRows;
-            if (!isWhole || !fits(choice, facts, target))
-              continue;
-            choice.nanoseconds = estimate(choice, facts, target);
-            if (!best || choice.nanoseconds < best->nanoseconds)
-              best = choice;
-          }
+  auto considerTiles = [&](const std::vector<int64_t> &depths) {
+    int64_t leastRows = std::min<int64_t>(llvm::PowerOf2Ceil(facts.rows), 16);
+    for (int64_t blockRows :
+         getPowers(leastRows, most(facts.rows), pins.blockRows))
+      for (int64_t blockColumns :
+           getPowers(16, most(facts.columns), pins.blockColumns))
+        for (int64_t threadRows : getPowers(2, 8, pins.threadRows))
+          for (int64_t threadColumns : getPowers(2, 8, pins.threadColumns))
+            for (int64_t stages : depths) {
+              choice.blockRows = blockRows;
+              choice.blockColumns = blockColumns;
+              choice.threadRows = threadRows;
+              choice.threadColumns = threadColumns;
+              choice.stages = stages;
+              int64_t threads =
+                  blockRows * blockColumns / (threadRows * threadColumns);
+              choice.warps = pins.warps ? pins.warps
+                                        : std::max<int64_t>(threads / lanes, 1);
+              bool isWhole = threads >= lanes || pins.warps || pins.blockRows;
+              if (!isWhole || !fits(choice, facts, target))
+                continue;
+              choice.nanoseconds = estimate(choice, facts, target);
+              if (!best || choice.nanoseconds < best->nanoseconds)
+                best = choice;
+            }
+  };
+  auto considerChunk = [&](int64_t chunk) {
+    choice.chunk = chunk;
+    choice.vector =
+        pins.vector ? pins.vector : std::min<int64_t>(vectorBytes / 4, chunk);
+    // Two chunks are copied while one is added, if there are as many.
+    int64_t stages =
+        std::clamp<int64_t>(llvm::divideCeil(facts.depth, chunk), 1, 3);
+    std::vector<int64_t> depths = {stages};
+    if (pins.stages)
+      depths = {pins.stages};
+    else if (stages > 1)
+      depths = {stages, 2, 1}; // where shared memory is short
+    considerTiles(depths);
+  };
+  int64_t leastChunk =
+      mostChunk * facts.elementBytes == lineBytes ? mostChunk / 2 : mostChunk;
+  for (int64_t chunk : getPowers(leastChunk, mostChunk, pins.chunk))
+    considerChunk(chunk);
   if (!best) {
     error = "no tile of a contraction that agrees with what is pinned fits " +
             target.chip + "; use smaller blocks, or larger ones of a thread";

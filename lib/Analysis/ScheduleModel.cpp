@@ -62,6 +62,7 @@ static constexpr double unalignedCost = 1.5;
 static constexpr int64_t sectorBytes = 32;
 static constexpr int64_t lineBytes = 128;
 static constexpr int64_t lanes = 32;
+static constexpr int64_t registerBytes = 4;
 static constexpr int64_t maxElementsPerThread = 32;
 /// Loads that a thread has in flight in a loop over chunks.
 static constexpr int64_t loadsAhead = 4;
@@ -292,14 +293,16 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
     elementRegisters = std::max(elementRegisters, access.elementBytes / 4);
   int64_t most = std::min(target.registersPerThread,
                           target.registersPerMultiprocessor / threads);
-  // Loops over chunks carry one more tile, the running one, and load ahead;
-  // accesses of single elements have addresses and masks for each.
+  // Loops over chunks carry a running tile for each value and load ahead;
+  // accesses of single elements, and those of shifted rows, have addresses and
+  // masks for each.
   int64_t tiles = facts.liveTiles;
+  int64_t running = std::max(1 + facts.joinedPasses, facts.reducedValues);
   // So do scans, and the next chunk while this one is scanned.
   tiles += facts.scans;
   if (candidate.chunk)
-    tiles += 1 + facts.joinedPasses + (getPasses(candidate) > 2 ? 1 : 0) +
-             (vector == 1 ? 1 : 0);
+    tiles += running + (getPasses(candidate) > 2 ? 1 : 0) +
+             (vector == 1 || shift != 0 ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters +
@@ -331,6 +334,14 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
                      : candidate.chunk && !facts.scans
                          ? std::max(loadsAhead / accesses, int64_t(1))
                          : 1;
+  // Loads in flight besides the running tile, where rows come from memory.
+  if (candidate.chunk && !facts.scans && !isStaged(candidate))
+    candidate.registersPerThread =
+        std::max(candidate.registersPerThread,
+                 baseRegisters + 2 * int64_t(facts.accesses.size()) +
+                     running * candidate.elementsPerThread * elementRegisters +
+                     int64_t(candidate.unroll * getLoadBytes(candidate) /
+                             (threads * registerBytes)));
 
   if (threads > target.threadsPerBlock) {
     error = llvm::formatv("{0} warps are {1} threads, and {2} runs at most {3} "

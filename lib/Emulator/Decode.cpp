@@ -241,7 +241,9 @@ void KernelDecoder::resolveBranches(Frame &frame) {
 Result<Kernel> KernelDecoder::decode(const Function &function) {
   kernel.name = std::string(function.name);
   kernel.function = &function;
-  kernel.predicates = 2; // The carry flag and one that is always true.
+  // The carry flag, one that is always true and one for results that nobody
+  // wants.
+  kernel.predicates = 3;
   collectFunctions(function);
   findStackedFunctions();
   for (const Variable &parameter : function.parameters) {

@@ -17,10 +17,11 @@ using namespace deplo::emulator;
 
 void KernelDecoder::addResult(const Operand &operand, Type type,
                               bool mayBeWider) {
-  Ref ref;
   if (operand.kind == Operand::Kind::Sink) {
-    ref.bytes = uint8_t(typeSize(type));
-    results.push_back(ref);
+    Ref &sink = sinks[typeSize(type)];
+    if (sink.bank == Ref::None)
+      sink = newRow(uint8_t(typeSize(type)), operand.location);
+    results.push_back(sink);
     return;
   }
   if (operand.kind != Operand::Kind::Name)
@@ -116,6 +117,8 @@ void KernelDecoder::addAddress(const Operand &operand) {
 void KernelDecoder::addPredicate(const Operand &operand, bool isResult) {
   Ref ref;
   if (operand.kind == Operand::Kind::Sink && isResult) {
+    ref.bank = Ref::Predicate;
+    ref.offset = 2; // Which nothing reads.
     results.push_back(ref);
     return;
   }

@@ -136,6 +136,8 @@ private:
   std::map<const Variable *, uint64_t> sharedOffsets, localOffsets,
       parameterOffsets;
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> constants;
+  /// Rows for results that nobody wants, by the bytes of a lane.
+  std::map<uint32_t, Ref> sinks;
   std::map<std::tuple<Ambient::Kind, uint8_t, uint64_t>, Ref> ambients;
 
   // Of the instruction being decoded.

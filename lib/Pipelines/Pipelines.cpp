@@ -70,6 +70,10 @@ void buildLoopPipeline(OpPassManager &manager,
 
 void buildTilePipeline(OpPassManager &manager,
                        const CompilePipelineOptions &options) {
+  tile::SplitMatmulKPassOptions splitK;
+  splitK.pin = options.schedule;
+  splitK.alignment = options.alignment;
+  manager.addPass(tile::createSplitMatmulKPass(splitK));
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
   schedule.alignment = options.alignment;
@@ -112,6 +116,7 @@ void buildTilePipeline(OpPassManager &manager,
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
   kernel.addPass(tile::createPipelineKOuterPass());
+  kernel.addPass(tile::createStageTotalsPass());
   kernel.addPass(tile::createPrefetchFragmentsPass());
   kernel.addPass(tile::createRasterizeGridPass());
   kernel.addPass(tile::createHoistLoadsPass());
@@ -199,6 +204,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
       {"deplo-fuse-chunks", "t:fuse_chunks"},
+      {"deplo-split-matmul-k", "t:003_split_matmul_k"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-cluster-reduce", "t:cluster_reduce"},
@@ -214,6 +220,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-swizzle-smem", "t:swizzle_smem"},
       {"deplo-pad-smem", "t:014_pad_smem"},
       {"deplo-pipeline-k-outer", "t:015_pipeline_k_outer"},
+      {"deplo-stage-totals", "t:stage_totals"},
       {"deplo-hoist-loads", "t:hoist_loads"},
       {"deplo-widen-stores", "t:widen_stores"},
       {"deplo-rasterize-grid", "t:rasterize_grid"},

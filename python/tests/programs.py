@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random pointwise and reduction programs with the value each should have.
+"""Random programs of maps, reductions and matrix products with the value each should have.
 
 program = from_seed(7)                 # repeatable
 @given(programs())                     # or by hypothesis, which shrinks
@@ -176,7 +176,20 @@ class _Writer:
     def step(self) -> None:
         kinds = (self.unary, self.binary, self.along_axis, self.positive, self.last_axis, self.view)
         rare = (self.cast, self.pool_windows, self.sort, self.scatter, self.with_integers)
+        rare = (*rare, self.product)
         self.pick((*kinds[:3], *kinds[:3], *kinds[3:], *rare))()
+
+    def product(self) -> None:
+        """Of two values, either of them transposed, that have as many rows or columns."""
+        (a, x), (b, y) = self.operand(10), self.operand(10)
+        forms = [
+            (f"{left} @ {right}", p, q)
+            for left, p in ((a, x), (f"{a}.t()", t.transposed(x)))
+            for right, q in ((b, y), (f"{b}.t()", t.transposed(y)))
+            if p.value.shape[1] == q.value.shape[0]
+        ]
+        text, p, q = self.pick(forms or [(f"{a} @ {a}.t()", x, t.transposed(x))])
+        self.put(text, t.product(p, q))
 
     def cast(self) -> None:
         """To another float dtype and back."""

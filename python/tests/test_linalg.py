@@ -18,7 +18,7 @@ _EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "ir"
 def run(text, *inputs, device="host"):
     """What the program `text` gives for `inputs`, as float64 on the CPU."""
     package = compile_ir(text, Options(device=device)).package
-    where = "cpu" if device == "host" else "cuda"
+    where = "cuda" if device == "cuda" else "cpu"
     return deplo.load(package, device)(*(x.to(where) for x in inputs)).double().cpu()
 
 
@@ -151,7 +151,7 @@ func.func @main(%x: tensor<6x50xi32>, %a: tensor<6xi32>, %b: tensor<6xi32>)
     x = torch.randint(-1000, 1000, (6, 50), dtype=torch.int32)
     a, b = torch.arange(6, dtype=torch.int32), torch.full((6,), -900, dtype=torch.int32)
     package = compile_ir(text, Options(device=device)).package
-    where = "cpu" if device == "host" else "cuda"
+    where = "cuda" if device == "cuda" else "cpu"
     sums, lows = deplo.load(package, device)(x.to(where), a.to(where), b.to(where))
     assert torch.equal(sums.cpu(), (x.sum(1) + a).int())
     assert torch.equal(lows.cpu(), torch.minimum(x.amin(1), b))

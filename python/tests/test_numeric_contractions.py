@@ -206,6 +206,59 @@ def test_schedules_change_no_values(schedule, device):
     check_product(lambda x, y: x @ y, x, y, device, schedule=schedule)
 
 
+LONG_SUMS = [
+    "split_k=1",
+    "split_k=1,stages=1",
+    "split_k=1,chunk=16,stages=3",
+    "split_k=4",
+    "split_k=7",
+]
+
+
+@pytest.mark.parametrize("schedule", LONG_SUMS)
+@pytest.mark.parametrize("depth", [1025, 1600])
+def test_long_sums_go_over_parts(depth, schedule, device):
+    if device == "host":
+        pytest.skip("the host has no schedule")
+    x, y, b = randn(3, depth), randn(depth, 9, seed=1), randn(9, seed=2)
+
+    def function(x, y, b):
+        return F.relu(x @ y + b)
+
+    (got,) = run(function, (x, y, b), device, schedule=schedule)
+    (want,) = wanted(function, (x, y, b))
+    # No f32 takes up more than 1024 products.
+    check(got, want, sum_units(1024), product_scale(x, y) + 3, schedule)
+
+
+@pytest.mark.parametrize("schedule", ["split_k=1", "split_k=3"])
+def test_long_sums_that_share_an_operand(schedule, device):
+    if device == "host":
+        pytest.skip("the host has no schedule")
+    x, y, z = randn(3, 1100), randn(1100, 9, seed=1), randn(1100, 9, seed=2)
+
+    def function(x, y, z):
+        return F.silu(x @ y) * (x @ z)
+
+    (got,) = run(function, (x, y, z), device, schedule=schedule)
+    (want,) = wanted(function, (x, y, z))
+    assert (got.double() - want).abs().max() < 1e-5 * want.abs().max()
+
+
+def test_parts_of_sums_are_kernels():
+    def kernels(schedule, depth=2048):
+        x, y = randn(4, depth), randn(depth, 64, seed=1)
+        compiled = deplo.compile(torch.matmul, (x, y), device="emu", schedule=schedule)
+        return len(compiled.report["kernels"])
+
+    assert kernels("split_k=1") == 1
+    assert kernels("split_k=8") == 2
+    # What parts of one length leave over is one more.
+    assert kernels("split_k=4", depth=1030) == 3
+    # The model divides what would leave the device empty.
+    assert kernels("") == 2
+
+
 def count_product(x_is_transposed, y_is_transposed, schedule):
     """What the emulator counts of a product of 64x64 in one block."""
     x, y = randn(64, 64), randn(64, 64, seed=1)
@@ -277,3 +330,26 @@ def test_attention(heads, mask, dtype, device):
     # Weights of a half float are rounded once before they are multiplied with the values.
     units = 64 + (0 if dtype == torch.float32 else 2 * UNIT[dtype] / F32)
     check(got, want, units, v.double().abs().max().item() * 4, mask)
+
+
+def test_attention_under_a_mask_of_other_lengths(device):
+    """Built for 256 keys, used for two; the second of the batch is no zero."""
+    q, k, v = (randn(2, 4, 2, 8, seed=i) for i in range(3))
+    mask = torch.tril(torch.ones(256, 256)).bool()
+
+    def function(q, k, v, mask):
+        return F.scaled_dot_product_attention(q, k, v, mask[:2, :2])
+
+    (got,) = run(function, (q, k, v, mask), device)
+    want = F.scaled_dot_product_attention(*(x.double() for x in (q, k, v)), is_causal=True)
+    check(got, want, 64, scale=4, what="attention")
+    assert got[1].abs().max() > 0
+
+
+@pytest.mark.parametrize("keys", [128, 129, 131, 200, 227])
+def test_attention_of_one_query_over_keys_of_any_number(keys, device):
+    q = randn(1, 2, 1, 16)
+    k, v = (randn(1, keys, 2, 16, seed=i).transpose(1, 2) for i in (1, 2))
+    (got,) = run(F.scaled_dot_product_attention, (q, k, v), device)
+    want = F.scaled_dot_product_attention(*(x.double() for x in (q, k, v)))
+    check(got, want, 64, scale=4, what=f"{keys} keys")

@@ -119,11 +119,7 @@ def test_group_and_instance_and_batch_norm(dtype, device):
         modules[2].running_var.uniform_(0.5, 3)
     for module in modules:
         module.to(dtype)
-        (got,) = (
-            run(module, (x,), device)
-            if device == "host"
-            else (run(module.to("cuda"), (x,), device))
-        )
+        (got,) = run(module.to("cuda" if device == "cuda" else "cpu"), (x,), device)
         module.to("cpu")
         want = module.double()(x.double())
         check(got, want.detach(), 60, scale=want.detach().abs() + 4, what=type(module).__name__)

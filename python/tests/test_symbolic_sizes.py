@@ -325,6 +325,44 @@ def test_sizes_out_of_range_are_named(device):
         call(fast, (randn(4, 9),), device)
 
 
+PRODUCTS = {
+    "rows": (lambda x, w: x @ w, lambda m: ((m, 33), (33, 17)), ({0: ROWS}, None)),
+    "columns": (lambda x, w: x @ w, lambda m: ((17, 33), (33, m)), (None, {1: ROWS})),
+    "rows by rows": (lambda x, w: x @ w.t(), lambda m: ((m, 33), (m, 33)), ({0: ROWS}, {0: ROWS})),
+    "columns of both": (lambda x, w: x.t() @ w, lambda m: ((33, m), (33, 17)), ({1: ROWS}, None)),
+    "a batch": (torch.matmul, lambda m: ((m, 7, 15), (m, 15, 9)), ({0: ROWS}, {0: ROWS})),
+    "rows of a batch": (torch.matmul, lambda m: ((3, m, 15), (15, 9)), ({1: ROWS}, None)),
+    "an epilogue": (
+        lambda x, w: F.gelu(x @ w) + x[:, :1],
+        lambda m: ((m, 33), (33, 17)),
+        ({0: ROWS}, None),
+    ),
+    "a gate": (
+        lambda x, w: F.silu(x @ w) * (x @ (w * 0.5)),
+        lambda m: ((m, 33), (33, 17)),
+        ({0: ROWS}, None),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name, device):
+    """One kernel for all numbers of rows."""
+    function, shapes, sizes = PRODUCTS[name]
+    fast = compiled(function, [randn(*shape) for shape in shapes(8)], sizes, device)
+    for count in (0, 1, 7, 33, 130) if device == "emu" or "by" in name else COUNTS:
+        inputs = [randn(*shape, seed=i) for i, shape in enumerate(shapes(count))]
+        (got,) = call(fast, inputs, device)
+        want = function(*(x.double() for x in inputs))
+        check(got, want, 64, scale=60, what=f"{name} of {count}")
+
+
+def test_a_symbolic_number_of_terms_is_refused(compiler):
+    with pytest.raises(deplo.Error, match=r"sums over axis 2 of size rows, .* a fixed size"):
+        shapes = ({1: ROWS}, {0: ROWS})
+        compiled(torch.matmul, (randn(3, 8), randn(8, 5)), shapes, "host")
+
+
 def test_one_size_is_one_size(device):
     fast = compiled(lambda x, y: x + y, (randn(4, 8), randn(4, 8)), ({0: ROWS}, {0: ROWS}), device)
     with pytest.raises(deplo.Error, match=r"argument 1 .* has shape \(5, 8\), .* for \(4, 8\)"):

@@ -73,6 +73,16 @@ def extremes_so_far(x):
     return tuple(x.cummax(-1))
 
 
+def normalized_groups(x, w, b):
+    return F.group_norm(x, 4, w, b)
+
+
+def rotated_norm(x, w, cos, sin):
+    heads = F.rms_norm(x, x.shape[-1:], w).view(x.shape[0], -1, 64)
+    left, right = heads.chunk(2, -1)
+    return heads * cos + torch.cat((-right, left), -1) * sin
+
+
 ROWS, WIDE = (96, 2048), (33, 1001)
 # Name -> (function, shapes, dtype, the kernels there should be).
 PROGRAMS = {
@@ -135,6 +145,27 @@ def test_the_count_tells_a_second_read(compiler):
     report = compile_ir(text, Options(level="tile", target="sm_90a")).report
     read = sum(b["bytes_read"] for k in report["kernels"] for b in k["traffic"])
     assert read > 4 * 4 * 1_000_001
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+@pytest.mark.parametrize("size", [16, 14])
+def test_a_group_of_channels_is_one_row(size, dtype, compiler):
+    """Weights are gathered along the row, which the count of boxes leaves out."""
+    inputs = (randn(64, 32, size, size, dtype=dtype), *(randn(32, dtype=dtype) for _ in "wb"))
+    text = import_program(normalized_groups, inputs).text
+    (kernel,) = compile_ir(text, Options(level="tile", target="sm_90a")).report["kernels"]
+    assert sum(b["bytes_read"] for b in kernel["traffic"]) == nbytes(inputs[:1])
+    assert sum(b["bytes_written"] for b in kernel["traffic"]) == nbytes(inputs[:1])
+
+
+def test_what_saves_most_is_fused_first(compiler):
+    """The rotation gathers what the norm stores: two kernels, with one tensor between them."""
+    inputs = (randn(96, 512), randn(512), randn(96, 1, 64), randn(96, 1, 64))
+    text = import_program(rotated_norm, inputs).text
+    report = compile_ir(text, Options(level="tile", target="sm_90a")).report
+    assert len(report["kernels"]) == 2
+    written = sum(b["bytes_written"] for k in report["kernels"] for b in k["traffic"])
+    assert written == 2 * nbytes(inputs[:1])
 
 
 @pytest.mark.parametrize("length", [10, 1000])

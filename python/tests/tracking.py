@@ -100,6 +100,17 @@ def mul(x: Tracked, y: Tracked) -> Tracked:
     return Tracked(x.value * y.value, error)
 
 
+def transposed(x: Tracked) -> Tracked:
+    return Tracked(x.value.t(), x.error.t())
+
+
+def product(x: Tracked, y: Tracked) -> Tracked:
+    """Of matrices, terms added in f32."""
+    moved = x.value.abs() @ y.error + x.error @ y.value.abs() + x.error @ y.error
+    terms = (x.value.abs() + x.error) @ (y.value.abs() + y.error)
+    return Tracked(x.value @ y.value, moved + (x.value.shape[1] + 1) * F32 * terms)
+
+
 def div(x: Tracked, y: Tracked) -> Tracked:
     """y is 1 or more."""
     low = (y.value - y.error).clamp_min(0.5)

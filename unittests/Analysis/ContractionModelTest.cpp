@@ -47,9 +47,38 @@ TEST(ContractionModel, SmallerProductsFillTheDevice) {
 /// Chunks are copied ahead where there are several.
 TEST(ContractionModel, RingsAreAsDeepAsThereAreChunks) {
   EXPECT_EQ(choose(1024, 1024, 1024).stages, 3);
-  EXPECT_EQ(choose(1024, 1024, 64).stages, 2);
+  EXPECT_EQ(choose(1024, 1024, 32).stages, 2);
   EXPECT_EQ(choose(1024, 1024, 7).stages, 1);
   EXPECT_EQ(choose(1024, 1024, 7).chunk, 8);
+}
+
+/// Products of few rows have blocks of few rows, and chunks that are lines of
+/// memory where these lie along the sums.
+TEST(ContractionModel, FewRowsStream) {
+  std::string error;
+  ContractionFacts facts{/*batches=*/8, /*rows=*/8, /*columns=*/18944,
+                         /*depth=*/448, /*elementBytes=*/4};
+  facts.isLhsAlongDepth = facts.isRhsAlongDepth = true;
+  std::optional<ContractionChoice> choice =
+      chooseContraction(facts, *findTarget("sm_90a"), {}, error);
+  ASSERT_TRUE(choice) << error;
+  EXPECT_LE(choice->blockRows, 16);
+  EXPECT_EQ(choice->chunk, 32);
+}
+
+/// Long sums of f32 have two levels, whose totals take shared memory.
+TEST(ContractionModel, LongSumsHaveTwoLevels) {
+  EXPECT_FALSE(sumsInTwoLevels(1024, 4));
+  EXPECT_TRUE(sumsInTwoLevels(1025, 4));
+  EXPECT_FALSE(sumsInTwoLevels(100000, 2));
+  ContractionPins pins;
+  pins.blockRows = 64;
+  pins.blockColumns = 128;
+  pins.chunk = 16;
+  pins.stages = 2;
+  ContractionChoice shorter = choose(1024, 1024, 1024, pins),
+                    longer = choose(1024, 1024, 2048, pins);
+  EXPECT_EQ(longer.sharedBytes - shorter.sharedBytes, 64 * 128 * 4);
 }
 
 /// What is chosen fits the target, and a pin that doesn't is refused.

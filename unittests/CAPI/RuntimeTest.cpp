@@ -5,6 +5,7 @@
 // docs/runtime.md, and checks what libDeploRuntime.so needs and exports.
 
 #include "../Runtime/TestPackages.h"
+#include "emulator_test.h"
 #include "runtime_test.h"
 
 #include <dlfcn.h>
@@ -141,3 +142,5 @@ TEST(RuntimeLibraryTest, ExportsTheCInterfaceOnly) {
 }
 
 } // namespace
+
+TEST(EmulatorCApiTest, WorksFromC) { EXPECT_EQ(runEmulatorTest(), 0); }

@@ -93,6 +93,19 @@ TEST(Instructions, Integers) {
             0x00020000u);
 }
 
+/// `_` takes the place of any result.
+TEST(Instructions, ResultsThatNobodyWants) {
+  std::string text =
+      "add.u32 _, %r1, %r2; mul.wide.u32 _, %r1, %r2; cvt.u16.u32 _, %r1;"
+      "mov.b32 _, %r1; setp.lt.u32 _|%p1, %r1, %r2; setp.eq.u32 _, %r1, %r2;"
+      "popc.b32 _, %r1; ld.global.v2.u32 {_, %r5}, [%rd0];"
+      "vote.sync.any.pred _, %p1, 1; vote.sync.ballot.b32 _, %p1, 1;"
+      "shfl.sync.idx.b32 _|%p3, %r1, 0, 31, 1; activemask.b32 _;"
+      "add.f32 _, %f1, %f1; selp.u32 %r3, 7, 8, %p1;";
+  EXPECT_EQ(eval32("mov.f32 %f1, 0f3F800000;" + text, 1, 2), 8u);
+  EXPECT_EQ(eval32("mov.f32 %f1, 0f3F800000;" + text, 2, 1), 7u);
+}
+
 TEST(Instructions, Bits) {
   EXPECT_EQ(eval32("shl.b32 %r3, %r1, %r2;", 1, 33), 0u);
   EXPECT_EQ(eval32("shr.s32 %r3, %r1, %r2;", 0x80000000, 40), 0xffffffffu);

@@ -37,11 +37,32 @@ JOIN:
   mbarrier.init.shared.b64 [%rd5+128], 32;
   mbarrier.arrive.shared.b64 %rd7, [%rd5+128];
   mbarrier.test_wait.shared.b64 %p3, [%rd5+128], %rd7;
+  { .param .b32 a; .param .b32 b;
+    st.param.b32 [a], 3;
+    call (b), recursive, (a);
+    ld.param.b32 %r8, [b]; }
   st.global.u32 [%rd3], %r4;
 )",
                                                ".shared .align 16 .b8 "
                                                "buffer[256];\n.global .u32 "
-                                               "counter;");
+                                               "counter;\n"
+                                               R"(
+.func (.param .b32 result) recursive(.param .b32 n) {
+  .reg .pred %p;
+  .reg .b32 %x<3>;
+  .param .b32 a;
+  .param .b32 b;
+  .local .b32 own;
+  ld.param.b32 %x0, [n];
+  st.local.b32 [own], %x0;
+  setp.eq.u32 %p, %x0, 0;
+  sub.u32 %x1, %x0, 1;
+  st.param.b32 [a], %x1;
+  @!%p call (b), recursive, (a);
+  ld.local.b32 %x2, [own];
+  st.param.b32 [result], %x2;
+  ret;
+})");
 
 /// Pieces that are put in at random.
 static const char *const pieces[] = {"%r1",
@@ -72,7 +93,8 @@ static const char *const pieces[] = {"%r1",
                                      "/*",
                                      "\"",
                                      "wgmma",
-                                     ".local"};
+                                     ".local",
+                                     "_"};
 
 TEST(Mutation, NeverCrashes) {
   std::mt19937 generator(20260101);

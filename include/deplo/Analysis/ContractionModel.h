@@ -15,6 +15,15 @@
 
 namespace deplo {
 
+/// Whether the sum of `depth` products is one of the sums of its chunks: where
+/// one f32 that takes up all of them would lose more than a rounding or two.
+/// Results of narrower operands are rounded to these, which hides that.
+bool sumsInTwoLevels(int64_t depth, int64_t elementBytes);
+
+/// Registers of a thread that owns `sums` sums and holds `operands` values of
+/// both operands at once, if they are to be few.
+int64_t getContractionRegisters(int64_t sums, int64_t operands);
+
 struct ContractionFacts {
   /// Products of all batch axes, of rows, of columns, and of what is summed
   /// over.
@@ -23,6 +32,9 @@ struct ContractionFacts {
   /// Sums of one element each, and the operands that give them rows and
   /// columns.
   int64_t sums = 1, rowOperands = 1, columnOperands = 1;
+  /// Whether neighbours in memory are summed over: then a thread reads several
+  /// of them at once.
+  bool isLhsAlongDepth = false, isRhsAlongDepth = false;
 };
 
 /// Fields that are decided already; 0 for those that are not.

@@ -12,6 +12,7 @@
 
 #include "KernelEmitter.h"
 
+#include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
@@ -75,8 +76,9 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
   // Addresses, loop counters and temporaries of one thread.
   constexpr int64_t otherRegisters = 24, unit = 8;
   int64_t threads = *kernel.getWarps() * threadsPerWarp;
-  int64_t registers =
-      llvm::alignTo(tile::estimateRegisters(kernel) + otherRegisters, unit);
+  int64_t tiles = std::max(tile::estimateRegisters(kernel),
+                           tile::estimateLoopRegisters(kernel));
+  int64_t registers = llvm::alignTo(tiles + otherRegisters, unit);
   int64_t resident = std::min<int64_t>(
       target.getRegistersPerMultiprocessor() / (registers * threads),
       target.getWarpsPerMultiprocessor() / *kernel.getWarps());
@@ -84,6 +86,40 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
     resident =
         std::min(resident, target.getSharedPerMultiprocessor() / sharedBytes);
   return std::max<int64_t>(resident, 1);
+}
+
+/// The same of a contraction whose blocks have `sharedBytes` of shared memory:
+/// as many as registers, warps and shared memory allow, since ptxas finds an
+/// order of multiply-adds with few values ahead if it is asked to. Nothing for
+/// other kernels.
+std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
+                                            int64_t sharedBytes,
+                                            tile::TargetAttr target) {
+  constexpr int64_t reservedSharedBytes = 1024;
+  auto getRegisters = [](Value tile) {
+    return int64_t(tile::getLayout(tile).getLinearLayout().getNumRegisters());
+  };
+  int64_t threads = *kernel.getWarps() * threadsPerWarp;
+  std::optional<int64_t> blocks;
+  kernel.walk([&](tile::DotOp dot) {
+    int64_t sums = std::max(getRegisters(dot.getResult()),
+                            tile::estimateRegisters(kernel));
+    int64_t rank = dot.getType().getRank(), operands = 0;
+    for (auto [operand, dims] : {std::pair(dot.getLhs(), dot.getLhsDims()),
+                                 std::pair(dot.getRhs(), dot.getRhsDims())})
+      operands += dims.back() == rank
+                      ? getRegisters(operand)
+                      : 2 * getRegisters(operand) / dot.getContractedSize();
+    int64_t registers = getContractionRegisters(sums, operands);
+    int64_t most = std::min<int64_t>(
+        {target.getRegistersPerMultiprocessor() / (registers * threads),
+         target.getWarpsPerMultiprocessor() / int64_t(*kernel.getWarps()),
+         target.getBlocksPerMultiprocessor(),
+         target.getSharedPerMultiprocessor() /
+             (sharedBytes + reservedSharedBytes)});
+    blocks = std::max<int64_t>(std::min(blocks.value_or(most), most), 1);
+  });
+  return blocks ? std::optional<int32_t>(*blocks) : std::nullopt;
 }
 
 struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
@@ -189,6 +225,10 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       builder.getI32IntegerAttr(getResidentBlocks(
                           kernel, target, emitter.getSharedBytes())));
+    if (std::optional<int32_t> resident =
+            getContractionBlocks(kernel, emitter.getSharedBytes(), target))
+      function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                        builder.getI32IntegerAttr(*resident));
     function->setAttr("tile.launch",
                       tile::LaunchAttr::get(&getContext(), blocks, threads,
                                             emitter.getSharedBytes(), cluster,

@@ -14,8 +14,8 @@
 //     graph.yield %s
 //   }
 //
-// Every primitive is a group at first. Each consumer, in program order, is then
-// merged with the groups of what it reads, where
+// Every primitive is a group at first. The groups of a value's producer and of
+// its consumer are then merged, those that save most bytes first, where
 // - no other kernel would have to run between the two,
 // - all reads between them run in the same loops (IterationSpace),
 // - the reductions of the result keep the same axes: its parallel loops,

@@ -19,8 +19,8 @@ FusionGroups::checkOperands(const Group &from, const Group &into) const {
         return isWidening(primitives[source].op);
       }))
     return std::nullopt;
-  SmallVector<unsigned> pending = llvm::filter_to_vector(
-      into.members, [&](unsigned member) {
+  SmallVector<unsigned> pending =
+      llvm::filter_to_vector(into.members, [&](unsigned member) {
         return isa_and_nonnull<ContractOp>(primitives[member].op);
       });
   while (!pending.empty())

@@ -580,9 +580,9 @@ SmallVector<FusionGroups::Edge> FusionGroups::getEdges() const {
     for (Use use : uses[producer]) {
       auto group = readers.find(findGroup(use.reader));
       if (group != readers.end())
-        edges.push_back({producer, use,
-                         group->second == openUses[producer] ? 2 * bytes
-                                                             : bytes});
+        edges.push_back(
+            {producer, use,
+             group->second == openUses[producer] ? 2 * bytes : bytes});
     }
   }
   llvm::sort(edges, [](const Edge &a, const Edge &b) {
@@ -590,6 +590,27 @@ SmallVector<FusionGroups::Edge> FusionGroups::getEdges() const {
            std::tuple(-b.bytes, b.use.reader, b.use.read);
   });
   return edges;
+}
+
+/// Merges what would have to run between the two with the group of `producer`,
+/// in program order and as far as it can be.
+void FusionGroups::mergeBetween(unsigned producer, unsigned consumer) {
+  for (unsigned reader = producer + 1; reader < consumer; ++reader) {
+    unsigned from = findGroup(producer), into = findGroup(consumer);
+    if (!dependsOn(into, from, /*isIndirect=*/true))
+      return;
+    unsigned between = findGroup(reader);
+    if (between == from || between == into ||
+        !dependsOn(into, between, /*isIndirect=*/false))
+      continue;
+    for (const Read &read : primitives[reader].reads) {
+      auto it = producers.find(read.source);
+      if (it != producers.end() &&
+          findGroup(it->second) == findGroup(producer) &&
+          findGroup(reader) != findGroup(producer))
+        (void)merge(it->second, reader);
+    }
+  }
 }
 
 void FusionGroups::fuse() {
@@ -602,6 +623,7 @@ void FusionGroups::fuse() {
       unsigned consumer = edge.use.reader;
       if (findGroup(edge.producer) == findGroup(consumer))
         continue;
+      mergeBetween(edge.producer, consumer);
       if (auto reason = merge(edge.producer, consumer))
         refusals[{edge.producer, consumer}] = *reason;
       else

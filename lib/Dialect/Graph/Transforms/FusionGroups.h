@@ -117,6 +117,7 @@ private:
   mlir::Value resolve(mlir::Value value) const;
   void countUses();
   llvm::SmallVector<Edge> getEdges() const;
+  void mergeBetween(unsigned producer, unsigned consumer);
 
   /// Merges the group of `producer` into the group of `consumer`; if it can't,
   /// returns why.

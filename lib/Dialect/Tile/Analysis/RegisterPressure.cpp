@@ -6,6 +6,7 @@
 #include "deplo/Dialect/Tile/Analysis/TileGroups.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -68,6 +69,22 @@ int64_t estimateRegisters(KernelOp kernel) {
         registers += getRegisters(value);
     most = std::max(most, registers);
   }
+  return most;
+}
+
+int64_t estimateLoopRegisters(KernelOp kernel) {
+  int64_t most = 0;
+  kernel.walk([&](scf::ForOp loop) {
+    int64_t carried = 0, loaded = 0, unroll = 1;
+    for (Value value : loop.getRegionIterArgs())
+      if (isTile(value))
+        carried += getRegisters(value);
+    for (LoadOp load : loop.getOps<LoadOp>())
+      loaded += getRegisters(load.getResult());
+    if (auto factor = loop->getAttrOfType<IntegerAttr>("tile.unroll"))
+      unroll = factor.getInt();
+    most = std::max(most, carried + unroll * loaded);
+  });
   return most;
 }
 

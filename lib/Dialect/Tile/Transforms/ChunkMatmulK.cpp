@@ -16,13 +16,24 @@
 //     scf.yield %d
 //   }
 //
+// Long sums of f32 have two levels: each chunk is summed from zero, and what it
+// comes to is added to the total,
+//
+//     %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros
+//     %t = arith.addf %acc, %d
+//     scf.yield %t
+//
+// because the error of a sum grows with the terms that one value takes up.
+//
 // Legality: the reduction adds products of two loads (or of what extends them
 // to the accumulator's type), and both depend on the reduced coordinate along
 // one dimension of their memrefs. Chunks are added in ascending order. Elements
 // beyond the extent are masked to zero in both operands and add nothing. Sums
-// with several results have a loop for each.
+// with several results have a loop for each. The monoid is associative by
+// declaration, so that chunks may be summed apart.
 
 #include "PassSupport.h"
+#include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -184,8 +195,8 @@ static Value loadChunk(OpBuilder &builder, const Factor &factor, Value variable,
       /*vector=*/nullptr);
 }
 
-static void chunk(const SumOfProducts &sum, int64_t chunk,
-                  Precision precision) {
+static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
+                  bool twoLevels) {
   loop::ReduceOp reduce = sum.reduce;
   Location loc = reduce.getLoc();
   auto type = cast<RankedTensorType>(reduce.getResult(0).getType());
@@ -213,10 +224,13 @@ static void chunk(const SumOfProducts &sum, int64_t chunk,
   Value rhs = loadChunk(builder, sum.rhs, loop.getInductionVar(), chunk, extent,
                         type.getRank(), rhsDims);
   bool isF32 = cast<RankedTensorType>(lhs.getType()).getElementType().isF32();
-  Value dot = DotOp::create(builder, loc, type, lhs, lhsDims, rhs, rhsDims,
-                            loop.getRegionIterArgs().front(),
-                            isF32 ? precision : Precision::IEEE,
-                            /*atom=*/AtomAttr());
+  Value total = loop.getRegionIterArgs().front();
+  Value dot =
+      DotOp::create(builder, loc, type, lhs, lhsDims, rhs, rhsDims,
+                    twoLevels ? zeros : total,
+                    isF32 ? precision : Precision::IEEE, /*atom=*/AtomAttr());
+  if (twoLevels)
+    dot = arith::AddFOp::create(builder, loc, total, dot);
   scf::YieldOp::create(builder, loc, dot);
   reduce.replaceAllUsesWith(loop.getResults());
   reduce.erase();
@@ -248,8 +262,9 @@ static SmallVector<loop::ReduceOp> splitResults(loop::ReduceOp reduce) {
   return parts;
 }
 
-unsigned tile::chunkContractions(KernelOp kernel, int64_t size, int64_t least,
-                                 Precision precision) {
+ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size,
+                                            int64_t least,
+                                            Precision precision) {
   SmallVector<loop::ReduceOp> reductions;
   kernel.walk([&](loop::ReduceOp reduce) {
     if (llvm::all_of(llvm::seq(reduce.getNumResults()), [&](unsigned result) {
@@ -261,13 +276,21 @@ unsigned tile::chunkContractions(KernelOp kernel, int64_t size, int64_t least,
   for (loop::ReduceOp reduce : reductions)
     for (loop::ReduceOp part : splitResults(reduce))
       sums.push_back(*SumOfProducts::get(part));
+  ChunkedContractions chunked;
   for (const SumOfProducts &sum : sums) {
     loop::ReduceOp reduce = sum.reduce;
+    LoadOp operand = sum.lhs.load;
+    bool twoLevels =
+        precision == Precision::IEEE &&
+        sumsInTwoLevels(reduce.getExtent(),
+                        operand.getType().getElementTypeBitWidth() / 8);
     int64_t whole =
         std::max<int64_t>(llvm::PowerOf2Ceil(reduce.getExtent()), least);
-    chunk(sum, std::min(size, whole), precision);
+    chunk(sum, std::min(size, whole), precision, twoLevels);
+    ++chunked.count;
+    chunked.inTwoLevels += twoLevels;
   }
-  return sums.size();
+  return chunked;
 }
 
 //===----------------------------------------------------------------------===//
@@ -298,19 +321,20 @@ struct ChunkMatmulKPass : tile::impl::ChunkMatmulKPassBase<ChunkMatmulKPass> {
     }
     // Tensor cores take whole instructions.
     bool isFMA = !schedule || schedule.getAtom() == AtomKind::FMA;
-    unsigned count = isContraction
-                         ? chunkContractions(kernel, size, isFMA ? 1 : size,
-                                             schedule ? schedule.getPrecision()
-                                                      : Precision::IEEE)
-                         : 0;
-    if (count == 0) {
+    ChunkedContractions chunked;
+    if (isContraction)
+      chunked =
+          chunkContractions(kernel, size, isFMA ? 1 : size,
+                            schedule ? schedule.getPrecision() : Precision::IEEE);
+    if (chunked.count == 0) {
       remark::missed(kernel.getLoc(), options)
           << (isContraction ? "no reduction adds products of two loads"
                             : "the schedule is not one of a contraction");
       return markAllAnalysesPreserved();
     }
     remark::passed(kernel.getLoc(), options) << remark::add(
-        "{0} sums of products go over chunks of {1}", count, size);
+        "{0} sums of products go over chunks of {1}{2}", chunked.count, size,
+        chunked.inTwoLevels ? ", each summed from zero" : "");
   }
 };
 

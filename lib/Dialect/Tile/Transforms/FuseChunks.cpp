@@ -181,8 +181,8 @@ struct FuseChunksPass : tile::impl::FuseChunksPassBase<FuseChunksPass> {
           << "no two contractions go over chunks of the same operand";
       return markAllAnalysesPreserved();
     }
-    remark::passed(kernel.getLoc(), options) << remark::add(
-        "{0} contractions go over the chunks of another", fused);
+    remark::passed(kernel.getLoc(), options)
+        << remark::add("{0} contractions go over the chunks of another", fused);
   }
 };
 

@@ -503,6 +503,20 @@ ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment) {
   return FactFinder(kernel, alignment).run();
 }
 
+ContractionFacts getContractionFacts(loop::Contraction &contraction) {
+  std::string layouts = contraction.getTransposition();
+  return {contraction.getBatches(),
+          contraction.getRows(),
+          contraction.getColumns(),
+          contraction.getDepth(),
+          contraction.getElementBytes(),
+          int64_t(contraction.products.size()),
+          contraction.countOperands(/*ofRows=*/true),
+          contraction.countOperands(/*ofRows=*/false),
+          /*isLhsAlongDepth=*/layouts[0] == 'N',
+          /*isRhsAlongDepth=*/layouts[1] == 'T'};
+}
+
 //===----------------------------------------------------------------------===//
 // Pins
 //===----------------------------------------------------------------------===//
@@ -512,7 +526,7 @@ struct Pins {
   SchedulePins numbers;
   /// Rows and columns of a contraction in a thread; empty if not pinned.
   SmallVector<int64_t> thread;
-  std::optional<int64_t> stages;
+  std::optional<int64_t> stages, splitK;
   std::optional<AtomKind> atom;
   /// Rows and columns of a contraction in a warp; empty if not pinned.
   SmallVector<int64_t> warpTile;
@@ -523,8 +537,8 @@ struct Pins {
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
-    "block, warps, vector, cluster, chunk, unroll, thread, stages, atom, "
-    "warp_tile, stage_inputs, async_copy, swizzle_smem, pad_smem, "
+    "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
+    "atom, warp_tile, stage_inputs, async_copy, swizzle_smem, pad_smem, "
     "programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
@@ -593,11 +607,11 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
   if (name == "unroll")
     return setNumber(pins.numbers.unroll, /*allowsZero=*/false);
-  if (name == "stages") {
-    int64_t stages;
-    if (value.getAsInteger(10, stages) || stages < 1)
+  if (name == "stages" || name == "split_k") {
+    int64_t number;
+    if (value.getAsInteger(10, number) || number < 1)
       return bad("a positive number");
-    pins.stages = stages;
+    (name == "stages" ? pins.stages : pins.splitK) = number;
     return success();
   }
   if (name == "atom") {
@@ -631,6 +645,13 @@ static FailureOr<Pins> parsePins(StringRef text, ModuleOp module) {
     if (failed(parsePin(part, pins, module)))
       return failure();
   return pins;
+}
+
+FailureOr<int64_t> parsePinnedParts(StringRef text, ModuleOp module) {
+  FailureOr<Pins> pins = parsePins(text, module);
+  if (failed(pins))
+    return failure();
+  return pins->splitK.value_or(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -792,7 +813,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
                              : AtomKind::FMA) == AtomKind::MmaSync &&
       isMma)
     return selectMma(contraction, pins, target);
-  ContractionFacts facts = getFacts(contraction);
+  ContractionFacts facts = getContractionFacts(contraction);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];
     numbers.blockColumns = (*given.block)[contraction.columnAxis];

@@ -44,8 +44,6 @@
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -108,7 +106,6 @@ private:
   std::optional<Split> choose(loop::KernelOp kernel,
                               const TargetDescription &target,
                               std::string &times, std::string &reason);
-  void replace(loop::KernelOp kernel, Split &split, SymbolTable &symbols);
 };
 
 } // namespace
@@ -213,60 +210,7 @@ void SplitReducePass::split(loop::KernelOp kernel, SymbolTable &symbols,
   remark::passed(kernel.getLoc(), options) << remark::add(
       "a reduction over {0} elements in {1} parts, {2} kernels: {3}",
       split->extent, split->parts, split->kernels.size(), times);
-  replace(kernel, *split, symbols);
-}
-
-/// Puts the kernels of `split` in place of `kernel`, and its launches.
-void SplitReducePass::replace(loop::KernelOp kernel, Split &split,
-                              SymbolTable &symbols) {
-  SmallVector<loop::LaunchOp> launches;
-  getOperation().walk([&](loop::LaunchOp launch) {
-    if (launch.getKernel() == kernel.getSymName())
-      launches.push_back(launch);
-  });
-  OpBuilder builder(kernel);
-  std::string name = kernel.getSymName().str();
-  symbols.remove(kernel);
-  SmallVector<loop::KernelOp> kernels;
-  // The rest, which comes last, keeps the name.
-  kernels.push_back(split.kernels.back().kernel.release());
-  kernels.back().setSymName(name);
-  builder.insert(kernels.back());
-  symbols.insert(kernels.back());
-  for (SplitKernel &part : llvm::drop_end(split.kernels)) {
-    builder.setInsertionPoint(kernels.front());
-    loop::KernelOp op = part.kernel.release();
-    op.setSymName(name + part.suffix);
-    builder.insert(op);
-    symbols.insert(op);
-    kernels.push_back(op);
-  }
-  std::rotate(kernels.begin(), kernels.begin() + 1, kernels.end());
-
-  for (loop::LaunchOp launch : launches) {
-    builder.setInsertionPoint(launch);
-    SmallVector<Value> buffers(launch.getBuffers());
-    for (MemRefType type : split.temporaries)
-      buffers.push_back(
-          memref::AllocOp::create(builder, launch.getLoc(), type));
-    for (auto [part, op] : llvm::zip_equal(split.kernels, kernels)) {
-      SmallVector<Value> operands;
-      for (const SplitOperand &operand : part.operands) {
-        Value buffer = buffers[operand.buffer];
-        if (operand.view) {
-          auto [strides, offset] = operand.view.getStridesAndOffset();
-          buffer = memref::ReinterpretCastOp::create(
-              builder, launch.getLoc(), operand.view, buffer, offset,
-              operand.view.getShape(), strides);
-        }
-        operands.push_back(buffer);
-      }
-      loop::LaunchOp::create(builder, launch.getLoc(), TypeRange(),
-                             op.getSymName(), operands);
-    }
-    launch.erase();
-  }
-  kernel.erase();
+  replaceKernel(kernel, *split, symbols);
 }
 
 } // namespace deplo::tile

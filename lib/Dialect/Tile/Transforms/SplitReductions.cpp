@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The rewrite of split_reduce; SplitReduce.cpp says what it does and why it is
-// legal.
+// The rewrite of split_reduce and split_matmul_k; SplitReduce.cpp says what it
+// does and why it is legal.
 
+#include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -139,11 +140,13 @@ static bool isAlongMemory(loop::ReduceOp reduce) {
   return result.wasInterrupted();
 }
 
-/// Neighbours in the buffers are what neighbouring threads write.
+/// Neighbours in the buffers are what neighbouring threads write: the columns
+/// of a contraction, whatever lies along memory in its operands.
 Partials Splitter::addPartials(loop::ReduceOp reduce, const Parts &parts) {
+  bool isContraction = loop::findContraction(*rest).has_value();
   Partials partials{unsigned(numBuffers + split.temporaries.size()),
                     {},
-                    !isAlongMemory(reduce)};
+                    isContraction || !isAlongMemory(reduce)};
   SmallVector<int64_t> shape;
   for (loop::ForOp axis : getAxisLoops(*rest))
     shape.push_back(axis.getExtent());

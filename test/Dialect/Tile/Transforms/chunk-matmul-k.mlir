@@ -26,6 +26,29 @@ tile.kernel @nn(%x: memref<64x500xf32>, %w: memref<500x32xf32>, %y: memref<64x32
 
 // -----
 
+// Long sums have two levels: each chunk is summed from zero.
+// CHECK-LABEL: tile.kernel @long
+// CHECK:         %[[ZEROS:.+]] = arith.constant dense<0.000000e+00> : tensor<64x32xf32>
+// CHECK:         scf.for {{.*}} iter_args(%[[TOTAL:.+]] = %[[ZEROS]])
+// CHECK:           %[[D:.+]] = tile.dot {{.*}}, %[[ZEROS]] :
+// CHECK-NEXT:      %[[T:.+]] = arith.addf %[[TOTAL]], %[[D]]
+// CHECK-NEXT:      scf.yield %[[T]]
+// REMARK: ChunkMatmulK | Category:deplo-chunk-matmul-k | Function=long
+// REMARK-SAME: 1 sums of products go over chunks of 16, each summed from zero
+tile.kernel @long(%x: memref<64x2048xf32>, %w: memref<2048x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+  %s = loop.reduce add %k = 0 to 2048 : tensor<64x32xf32> {
+    %a = tile.load %x[%i, %k] dims [0] : memref<64x2048xf32> -> tensor<64xf32>
+    %b = tile.load %w[%k, %j] : memref<2048x32xf32> -> tensor<32xf32>
+    %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+    %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+    %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    loop.yield %p : tensor<64x32xf32>
+  }
+  tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+}
+
+// -----
+
 // Operands keep the order of dimensions in memory; extensions are the dot's.
 // CHECK-LABEL: tile.kernel @tt
 // CHECK:         %[[A:.+]] = tile.load %{{.+}}[%{{.+}}, %i] : memref<512x64xf16> -> tensor<16x64xf16>

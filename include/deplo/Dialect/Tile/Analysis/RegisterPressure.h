@@ -14,6 +14,10 @@ namespace deplo::tile {
 /// threads wait for each other: nothing can be delayed past such a point.
 int64_t estimateRegisters(KernelOp kernel);
 
+/// The same of a loop: what it carries, and what the iterations that are
+/// unrolled load at once; the most that any loop needs.
+int64_t estimateLoopRegisters(KernelOp kernel);
+
 /// 32-bit registers of a thread that `tile` occupies. Constants, masks and
 /// repetitions need not be kept.
 int64_t getRegisters(mlir::Value tile);

@@ -162,6 +162,81 @@ def TileifyPass : Pass<"deplo-tileify", "::mlir::ModuleOp"> {
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
+def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
+  let summary = "Divides the sum of a contraction among blocks";
+  let description = [{
+    Step 003 (split-K). A contraction of few rows and columns has fewer tiles than
+    the device has multiprocessors, and one of few rows streams its other operand
+    only if many blocks do. If it is faster by the analytic model, parts of each
+    sum are computed by blocks of their own and go to a temporary; a second kernel
+    adds them in the order of their numbers and computes what follows the sum,
+    once. Before:
+
+    ```mlir
+    func.func @main(%x: memref<32x2048xf32>, %w: memref<2048x256xf32>, %y: memref<32x256xf32> {loop.result}) {
+      loop.launch @mm(%x, %w, %y) : memref<32x2048xf32>, memref<2048x256xf32>, memref<32x256xf32>
+      return
+    }
+    loop.kernel @mm(%x: memref<32x2048xf32>, %w: memref<2048x256xf32>, %y: memref<32x256xf32>) {
+      loop.for %i = 0 to 32 {
+        loop.for %j = 0 to 256 {
+          %s = loop.reduce add %k = 0 to 2048 : f32 {
+            %a = loop.load %x[%i, %k] : memref<32x2048xf32>
+            %b = loop.load %w[%k, %j] : memref<2048x256xf32>
+            %p = arith.mulf %a, %b : f32
+            loop.yield %p : f32
+          }
+          loop.store %s, %y[%i, %j] : memref<32x256xf32>
+        }
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%arg0: memref<32x2048xf32>, %arg1: memref<2048x256xf32>, %arg2: memref<32x256xf32> {loop.result}) {
+      %alloc = memref.alloc() : memref<32x32x256xf32>
+      %reinterpret_cast = memref.reinterpret_cast %arg0 to offset: [0], sizes: [32, 32, 64], strides: [2048, 64, 1] : memref<32x2048xf32> to memref<32x32x64xf32>
+      %reinterpret_cast_0 = memref.reinterpret_cast %arg1 to offset: [0], sizes: [32, 64, 256], strides: [16384, 256, 1] : memref<2048x256xf32> to memref<32x64x256xf32>
+      loop.launch @mm_parts(%alloc, %reinterpret_cast, %reinterpret_cast_0) : memref<32x32x256xf32>, memref<32x32x64xf32>, memref<32x64x256xf32>
+      loop.launch @mm(%arg2, %alloc) : memref<32x256xf32>, memref<32x32x256xf32>
+      return
+    }
+    loop.kernel @mm_parts(%arg0: memref<32x32x256xf32>, %arg1: memref<32x32x64xf32>, %arg2: memref<32x64x256xf32>) {
+      loop.for %i = 0 to 32 {
+        loop.for %j = 0 to 256 {
+          loop.for %l = 0 to 32 {
+            %0 = loop.reduce add %k = 0 to 64 : f32 {
+              %1 = loop.load %arg1[%i, %l, %k] : memref<32x32x64xf32>
+              %2 = loop.load %arg2[%l, %k, %j] : memref<32x64x256xf32>
+              %3 = arith.mulf %1, %2 : f32
+              loop.yield %3 : f32
+            }
+            loop.store %0, %arg0[%l, %i, %j] : memref<32x32x256xf32>
+          }
+        }
+      }
+    }
+    loop.kernel @mm(%y: memref<32x256xf32>, %arg0: memref<32x32x256xf32>) {
+      loop.for %i = 0 to 32 {
+        loop.for %j = 0 to 256 {
+          %0 = loop.reduce add %k = 0 to 32 : f32 {
+            %1 = loop.load %arg0[%k, %i, %j] : memref<32x32x256xf32>
+            loop.yield %1 : f32
+          }
+          loop.store %0, %y[%i, %j] : memref<32x256xf32>
+        }
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"pin", "pin", "std::string", "", "knobs decided already, of which this step reads split_k=4">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
 def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
   let summary = "the sum of a contraction goes over chunks of its operands";
   let description = [{
@@ -858,6 +933,48 @@ def PipelineKOuterPass : Pass<"deplo-pipeline-k-outer", "::deplo::tile::KernelOp
     tile.await %last
     ```
   }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
+def StageTotalsPass : Pass<"deplo-stage-totals", "::deplo::tile::KernelOp"> {
+  let summary = "totals of a sum over two levels wait in shared memory";
+  let description = [{
+    Where each chunk of a contraction is summed from zero and added to a total
+    (chunk_matmul_k), the totals go to shared memory, and several chunks at a time
+    are added to them: their registers serve more warps. Before:
+
+    ```mlir
+    %s = scf.for %k = %c0 to %c4096 step %c16 iter_args(%total = %zeros) {
+      %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros
+      %t = arith.addf %total, %d
+      scf.yield %t
+    }
+    ```
+
+    After, with 512 terms:
+
+    ```mlir
+    %totals = tile.alloc : !tile.buffer<64x128xf32, #tile.shared<>>
+    tile.write %zeros, %totals[%c0, %c0]
+    scf.for %o = %c0 to %c4096 step %c512 {
+      %n = arith.addi %o, %c512 : index
+      %end = arith.minui %n, %c4096 : index
+      %p = scf.for %k = %o to %end step %c16 iter_args(%acc = %zeros) {
+        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc
+        scf.yield %d
+      }
+      %t = tile.read %totals[%c0, %c0]
+      %u = arith.addf %t, %p
+      tile.write %u, %totals[%c0, %c0]
+    }
+    %s = tile.read %totals[%c0, %c0]
+    ```
+
+    Legal because the sum is associative by declaration and each thread reads what
+    it wrote itself. Totals that don't fit stay in registers.
+  }];
+  let options = [
+    Option<"terms", "terms", "int64_t", "512", "the most products that one value takes up">];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 

@@ -11,12 +11,18 @@
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace deplo {
+struct ContractionFacts;
 struct ScheduleFacts;
 struct TargetDescription;
+namespace loop {
+struct Contraction;
+} // namespace loop
 } // namespace deplo
 
 namespace deplo::tile {
@@ -32,12 +38,17 @@ mlir::FailureOr<KernelOp> tileify(loop::KernelOp kernel);
 /// Returns how many there were.
 unsigned reduceCooperatively(KernelOp kernel);
 
+struct ChunkedContractions {
+  unsigned count = 0;
+  /// Those whose chunks are summed from zero and then added to the total.
+  unsigned inTwoLevels = 0;
+};
+
 /// Makes each reduction that adds products of two loads a loop over chunks of
-/// `size` elements with a tile.dot (002). Returns how many there were.
-/// Chunks are no longer than it takes to hold all of a sum, but `least`
-/// elements.
-unsigned chunkContractions(KernelOp kernel, int64_t size, int64_t least,
-                           Precision precision);
+/// `size` elements with a tile.dot (002). Chunks are no longer than it takes to
+/// hold all of a sum, but `least` elements.
+ChunkedContractions chunkContractions(KernelOp kernel, int64_t size,
+                                      int64_t least, Precision precision);
 
 /// Makes one loop over chunks of those that load the same operand. Returns how
 /// many loops went into others.
@@ -86,9 +97,15 @@ TargetDescription describe(TargetAttr target);
 /// What the schedule model asks of a kernel whose arguments are aligned to
 /// `alignment` bytes.
 ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
+ContractionFacts getContractionFacts(loop::Contraction &contraction);
+
+/// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
+/// Fails with an error at `module`.
+mlir::FailureOr<int64_t> parsePinnedParts(llvm::StringRef schedule,
+                                          mlir::ModuleOp module);
 
 //===----------------------------------------------------------------------===//
-// split_reduce
+// split_reduce, split_matmul_k
 //===----------------------------------------------------------------------===//
 
 /// What a kernel is launched with: a buffer, or a view of it.
@@ -120,6 +137,10 @@ struct Split {
 /// there is none, or no view divides what it loads.
 mlir::FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
                                        int64_t leastPart);
+
+/// Puts the kernels of `split` in place of `kernel`, and its launches.
+void replaceKernel(loop::KernelOp kernel, Split &split,
+                   mlir::SymbolTable &symbols);
 
 //===----------------------------------------------------------------------===//
 // stage_inputs
@@ -184,6 +205,32 @@ void doubleBuffer(mlir::scf::ForOp loop, int64_t slots);
 /// iterations earlier as there are slots, less one (015). Returns whether it is
 /// such a loop.
 bool pipelineLoop(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
+// stage_totals
+//===----------------------------------------------------------------------===//
+
+/// A loop that sums each chunk of contractions from zero and adds what it comes
+/// to to totals.
+struct TwoLevelSums {
+  struct Sum {
+    mlir::BlockArgument total;
+    mlir::arith::AddFOp add;
+    /// What is added, and what that starts with.
+    mlir::Value part;
+    mlir::OpOperand *start;
+  };
+
+  mlir::scf::ForOp loop;
+  llvm::SmallVector<Sum> sums;
+
+  static TwoLevelSums get(mlir::scf::ForOp loop);
+  int64_t getBytes() const;
+};
+
+/// Keeps the totals in shared memory and adds to them what `chunks` chunks come
+/// to.
+void stageTotals(TwoLevelSums &sums, int64_t chunks);
 
 //===----------------------------------------------------------------------===//
 // split_sweeps
