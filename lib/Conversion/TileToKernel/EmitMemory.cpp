@@ -263,8 +263,8 @@ static int64_t getSpanDivisor(MemRefType type, const SymbolicSizes &sizes) {
   return elements == product ? divisor : 1;
 }
 
-int64_t deplo::getReadAlignment(MemRefType type, const SymbolicSizes &sizes,
-                                int64_t alignment) {
+int64_t getReadAlignment(MemRefType type, const SymbolicSizes &sizes,
+                         int64_t alignment) {
   int64_t bytes = getSpanDivisor(type, sizes) * getBytes(type.getElementType());
   return bytes > 0 ? std::min(bytes & -bytes, alignment) : alignment;
 }
