@@ -52,7 +52,7 @@ namespace deplo::tile {
 #include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
 
 /// Summed elements of a part below which its launch costs more than it saves.
-static constexpr int64_t leastPart = 64;
+static constexpr int64_t leastPart = 128;
 static constexpr int64_t mostParts = 64;
 /// The part of a kernel's time that several kernels may take in its place.
 static constexpr double worthSplitting = 0.9;
