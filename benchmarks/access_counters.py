@@ -14,8 +14,10 @@ import argparse
 import csv
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -127,15 +129,28 @@ def run() -> None:
         gpu.run(loaded, pattern.name, grid=1, block=THREADS, arguments=buffers())
 
 
-def digest(path: Path) -> dict[str, dict[str, int]]:
+def read_counts(path: Path) -> Iterator[tuple[str, str, str, int]]:
+    """Of ncu's table: a launch's number, its kernel, a counter of METRICS and its value."""
     lines = path.read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
+    for row in csv.DictReader(lines[start:]):
+        if counter := METRICS.get(row["Metric Name"]):
+            value = int(float(row["Metric Value"].replace(",", "")))
+            yield row["ID"], row["Kernel Name"], counter, value
+
+
+def print_entries(entries: dict[str, Any]) -> None:
+    """As JSON, of one line for each."""
+    lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in entries.items())
+    print("{\n" + lines + "\n}")
+
+
+def digest(path: Path) -> dict[str, dict[str, int]]:
     result: dict[str, dict[str, int]] = {}
     names = {pattern.name for pattern in patterns()}
-    for row in csv.DictReader(lines[start:]):
-        if row["Kernel Name"] in names and row["Metric Name"] in METRICS:
-            value = int(float(row["Metric Value"].replace(",", "")))
-            result.setdefault(row["Kernel Name"], {})[METRICS[row["Metric Name"]]] = value
+    for _, kernel, counter, value in read_counts(path):
+        if kernel in names:
+            result.setdefault(kernel, {})[counter] = value
     return result
 
 
@@ -178,9 +193,7 @@ def main() -> int:
     elif arguments.action == "metrics":
         print(",".join(METRICS))
     elif arguments.action == "digest":
-        entries = digest(arguments.file)
-        lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in entries.items())
-        print("{\n" + lines + "\n}")
+        print_entries(digest(arguments.file))
     else:
         recorded = json.loads(arguments.file.read_text())
         texts = [

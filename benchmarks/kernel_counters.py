@@ -11,13 +11,12 @@ They are those of third_party.py. A GPU counts the machine code, the emulator th
 """
 
 import argparse
-import csv
 import json
 import sys
 from pathlib import Path
 
 import third_party
-from access_counters import METRICS
+from access_counters import METRICS, print_entries, read_counts
 
 STACK = "the GPU's code goes to the stack with generic addresses, which count as global memory"
 MERGED = "ptxas makes one access of 16 bytes of four neighbours"
@@ -46,13 +45,10 @@ def kind_of(text: str) -> str | None:
 
 def digest(path: Path) -> dict[str, list[dict[str, int]]]:
     """Of each launch of each case, in order."""
-    lines = path.read_text().splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
     launches: dict[str, dict[str, int]] = {}
-    for row in csv.DictReader(lines[start:]):
-        if "at::" not in row["Kernel Name"] and row["Metric Name"] in METRICS:
-            value = int(float(row["Metric Value"].replace(",", "")))
-            launches.setdefault(row["ID"], {})[METRICS[row["Metric Name"]]] = value
+    for launch, kernel, counter, value in read_counts(path):
+        if "at::" not in kernel:
+            launches.setdefault(launch, {})[counter] = value
     found = list(launches.values())
     result = {}
     for name, make in third_party.CASES.items():
@@ -102,9 +98,7 @@ def main() -> int:
     if arguments.action == "metrics":
         print(",".join(METRICS))
     elif arguments.action == "digest":
-        entries = digest(arguments.file)
-        lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in entries.items())
-        print("{\n" + lines + "\n}")
+        print_entries(digest(arguments.file))
     else:
         recorded = json.loads(arguments.file.read_text())
         wrong = {name: differences(name, recorded[name]) for name in recorded}

@@ -14,8 +14,8 @@
 namespace deplo {
 
 /// `layout` with the first lane along the rows before those along the columns.
-/// Shared memory serves 16 lanes that read 16 bytes each at once, rather than 8,
-/// if neighbours, or those two apart, read the same: now both operands' do.
+/// Shared memory serves 16 lanes that read 16 bytes each at once, rather than
+/// 8, if neighbours, or those two apart, read the same: now both operands' do.
 static llvm::Expected<LinearLayout>
 mixLanes(const LinearLayout &layout, unsigned rowDim, unsigned columnDim) {
   LayoutBases bases = layout.getBases();
@@ -67,8 +67,7 @@ getAccumulatorLayout(const RegisterTiling &tiling) {
   if (!mixed)
     return mixed.takeError();
   // Threads that are left over hold what others hold.
-  llvm::Expected<LinearLayout> whole =
-      mixed->replicated(InputDim::Lane, lanes);
+  llvm::Expected<LinearLayout> whole = mixed->replicated(InputDim::Lane, lanes);
   if (!whole)
     return whole.takeError();
   return whole->replicated(InputDim::Warp, tiling.warps);

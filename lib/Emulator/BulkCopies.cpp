@@ -72,6 +72,13 @@ bool deplo::emulator::moveBytes(Warp &warp, const Inst &inst, unsigned lane,
   return true;
 }
 
+void deplo::emulator::countCopy(Warp &warp, const Inst &inst, uint64_t bytes) {
+  InstCounters &counters = countersOf(warp, inst);
+  ++counters.requests;
+  counters.bytes += bytes;
+  counters.sectors += bytes / 32;
+}
+
 uint64_t deplo::emulator::inBlock(uint64_t address, uint32_t rank) {
   constexpr uint64_t offsetMask = (uint64_t(1) << sharedRankShift) - 1;
   return (address & offsetMask) | uint64_t(rank) << sharedRankShift;
@@ -138,10 +145,7 @@ void copyBulk(Warp &warp, const Inst &inst, uint32_t mask) {
       if (barrier.barrier)
         completeBytes(warp, inst, lane, barrier, bytes);
     }
-    InstCounters &counters = countersOf(warp, inst);
-    ++counters.requests;
-    counters.bytes += bytes;
-    counters.sectors += bytes / 32;
+    countCopy(warp, inst, bytes);
   }
   ++warp.block->cluster->events;
 }

@@ -44,6 +44,9 @@ struct End {
 bool moveBytes(Warp &warp, const Inst &inst, unsigned lane, const End &from,
                uint64_t source, const End &to, uint64_t target, uint32_t bytes);
 
+/// Counts one request of `bytes` in whole sectors.
+void countCopy(Warp &warp, const Inst &inst, uint64_t bytes);
+
 /// The same byte in another block of the cluster.
 uint64_t inBlock(uint64_t address, uint32_t rank);
 

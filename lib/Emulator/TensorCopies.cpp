@@ -218,10 +218,7 @@ void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
         completeBytes(warp, inst, lane, barrier, int64_t(bytes));
       }
     }
-    InstCounters &counters = countersOf(warp, inst);
-    ++counters.requests;
-    counters.bytes += bytes;
-    counters.sectors += bytes / 32;
+    countCopy(warp, inst, bytes);
   }
   ++warp.block->cluster->events;
 }

@@ -204,7 +204,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-tileify", "t:001_tileify"},
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
       {"deplo-fuse-chunks", "t:fuse_chunks"},
-      {"deplo-split-matmul-k", "t:003_split_matmul_k"},
+      {"deplo-split-matmul-k", "l:003_split_matmul_k"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-cluster-reduce", "t:cluster_reduce"},

@@ -41,6 +41,10 @@ CASES = {
 }
 
 
+# The sum's last 41 products are three chunks in one warp, all unrolled: ptxas
+# keeps too much in registers.
+SPILLS = {("matmul.odd", torch.float32, "sm_80")}
+
 CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 
 
@@ -54,6 +58,7 @@ def test_assembles(name, dtype, compiler):
         assert f".target {chip}" in compiled.ir("ptx")
         kernels = compiled.report["kernels"]
         assert kernels
+        spills = [kernel["name"] for kernel in kernels if kernel["spill_bytes"]]
+        assert bool(spills) == ((name, dtype, chip) in SPILLS), (chip, spills)
         for kernel in kernels:
-            assert kernel["spill_bytes"] == 0, (chip, kernel)
             assert 0 < kernel["registers"] <= 255

@@ -4,6 +4,7 @@
  * The C interface of the emulator, used from C. */
 
 #include "emulator_test.h"
+#include "expect.h"
 
 #include "deplo-c/Emulator.h"
 
@@ -31,23 +32,6 @@ static const char source[] =
     "  st.global.f32 [%rd5], %f2;\n"
     "  ret;\n"
     "}\n";
-
-static int failures;
-
-static void expect(int condition, const char *text, int line) {
-  if (condition)
-    return;
-  ++failures;
-  fprintf(stderr, "emulator_test.c:%d: expected %s; last error: %s\n", line,
-          text, deploLastError());
-}
-
-#define EXPECT(condition) expect(condition, #condition, __LINE__)
-#define EXPECT_ERROR(call, part)                                               \
-  do {                                                                         \
-    EXPECT((call) != 0);                                                       \
-    EXPECT(strstr(deploLastError(), part) != NULL);                            \
-  } while (0)
 
 /* What the kernel finds if its output has so many elements. */
 static const char *run(DeploEmulation *emulation, float *x, float *y,

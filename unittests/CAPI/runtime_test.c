@@ -4,28 +4,12 @@
  * The C interface of the runtime, used from C. */
 
 #include "runtime_test.h"
+#include "expect.h"
 
 #include "deplo-c/Runtime.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static int failures;
-
-static void expect(int condition, const char *text, int line) {
-  if (condition)
-    return;
-  ++failures;
-  fprintf(stderr, "runtime_test.c:%d: expected %s; last error: %s\n", line,
-          text, deploLastError());
-}
-
-#define EXPECT(condition) expect(condition, #condition, __LINE__)
-#define EXPECT_ERROR(call, part)                                               \
-  do {                                                                         \
-    EXPECT((call) != 0);                                                       \
-    EXPECT(strstr(deploLastError(), part) != NULL);                            \
-  } while (0)
 
 static void testDevices(void) {
   DeploDevice *device = NULL, *again = NULL;

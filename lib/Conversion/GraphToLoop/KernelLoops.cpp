@@ -475,17 +475,22 @@ bool KernelLoops::tryMerge(unsigned outer, unsigned inner, bool divides) {
   return true;
 }
 
-/// One loop in place of two wherever buffers allow: fewer, longer loops.
-void KernelLoops::mergeLoops() {
+/// Merges pairs of loops that `suits` until none is left that can be.
+void KernelLoops::mergeAll(bool divides,
+                           llvm::function_ref<bool(unsigned, unsigned)> suits) {
   bool hasChanged = true;
   while (hasChanged) {
     hasChanged = false;
     for (unsigned outer = 0; outer < nest.size() && !hasChanged; ++outer)
       for (unsigned inner = 0; inner < nest.size() && !hasChanged; ++inner)
-        hasChanged = outer != inner &&
-                     canMerge(outer, inner, /*divides=*/false) &&
-                     tryMerge(outer, inner, /*divides=*/false);
+        hasChanged = outer != inner && canMerge(outer, inner, divides) &&
+                     suits(outer, inner) && tryMerge(outer, inner, divides);
   }
+}
+
+/// One loop in place of two wherever buffers allow: fewer, longer loops.
+void KernelLoops::mergeLoops() {
+  mergeAll(/*divides=*/false, [](unsigned, unsigned) { return true; });
 }
 
 /// Whether both loops are inside of the parallel ones, and some access goes
@@ -517,16 +522,9 @@ void KernelLoops::divideLoops(const SymbolicSizes &sizes) {
         return isa_and_nonnull<ContractOp>(item.primitive.op);
       }))
     return;
-  bool hasChanged = true;
-  while (hasChanged) {
-    hasChanged = false;
-    for (unsigned outer = 0; outer < nest.size() && !hasChanged; ++outer)
-      for (unsigned inner = 0; inner < nest.size() && !hasChanged; ++inner)
-        hasChanged = outer != inner &&
-                     canMerge(outer, inner, /*divides=*/true) &&
-                     sharesRow(outer, inner, sizes) &&
-                     tryMerge(outer, inner, /*divides=*/true);
-  }
+  mergeAll(/*divides=*/true, [&](unsigned outer, unsigned inner) {
+    return sharesRow(outer, inner, sizes);
+  });
 }
 
 FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,

@@ -89,6 +89,8 @@ private:
                                    mlir::ValueRange outputBuffers);
   void findCoordinates();
   bool updateCoordinates(llvm::ArrayRef<llvm::SmallVector<unsigned>> nest);
+  void mergeAll(bool divides,
+                llvm::function_ref<bool(unsigned, unsigned)> suits);
   void mergeLoops();
   void divideLoops(const SymbolicSizes &sizes);
   bool tryMerge(unsigned outer, unsigned inner, bool divides);

@@ -27,6 +27,8 @@ static constexpr unsigned sharedAddressSpace = 3;
 /// A thread moves as many vectors of a copy one after the other; more in a
 /// loop.
 static constexpr int64_t mostUnrolledMoves = 16;
+/// Those of single elements have a mask and an address each.
+static constexpr int64_t mostUnrolledElements = 4;
 
 static int64_t getBytes(Type elementType) {
   return elementType.getIntOrFloatBitWidth() / 8;
@@ -265,8 +267,8 @@ static int64_t getSpanDivisor(MemRefType type, const SymbolicSizes &sizes) {
   return elements == product ? divisor : 1;
 }
 
-int64_t deplo::getReadAlignment(MemRefType type, const SymbolicSizes &sizes,
-                                int64_t alignment) {
+int64_t getReadAlignment(MemRefType type, const SymbolicSizes &sizes,
+                         int64_t alignment) {
   int64_t bytes = getSpanDivisor(type, sizes) * getBytes(type.getElementType());
   return bytes > 0 ? std::min(bytes & -bytes, alignment) : alignment;
 }
@@ -893,7 +895,8 @@ void KernelEmitter::emitCopyVectors(
   OpBuilder::InsertionGuard guard(builder);
   bool isPowerOf2 = llvm::isPowerOf2_64(threads) &&
                     llvm::all_of(vectors, llvm::isPowerOf2_64);
-  if (!isPowerOf2 || total > threads * mostUnrolledMoves) {
+  int64_t mostMoves = width > 1 ? mostUnrolledMoves : mostUnrolledElements;
+  if (!isPowerOf2 || total > threads * mostMoves) {
     auto loop =
         scf::ForOp::create(builder, start, getIndex(total), getIndex(threads));
     builder.setInsertionPointToStart(loop.getBody());

@@ -73,12 +73,11 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
                           int64_t sharedBytes) {
   if (kernel.getClusterBlocks() == 1)
     return 1;
-  // Addresses, loop counters and temporaries of one thread.
-  constexpr int64_t otherRegisters = 24, unit = 8;
+  constexpr int64_t unit = 8;
   int64_t threads = *kernel.getWarps() * threadsPerWarp;
   int64_t tiles = std::max(tile::estimateRegisters(kernel),
                            tile::estimateLoopRegisters(kernel));
-  int64_t registers = llvm::alignTo(tiles + otherRegisters, unit);
+  int64_t registers = llvm::alignTo(tiles + tile::otherRegisters, unit);
   int64_t resident = std::min<int64_t>(
       target.getRegistersPerMultiprocessor() / (registers * threads),
       target.getWarpsPerMultiprocessor() / *kernel.getWarps());

@@ -180,8 +180,7 @@ struct BatchLoadsPass : tile::impl::BatchLoadsPassBase<BatchLoadsPass> {
     auto options = remark::RemarkOpts::name("BatchLoads")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    // Addresses, loop counters and temporaries of one thread.
-    constexpr int64_t otherRegisters = 24, lanes = 32;
+    constexpr int64_t lanes = 32;
     int64_t registers =
         std::min<int64_t>(target.getRegistersPerThread(),
                           target.getRegistersPerMultiprocessor() /

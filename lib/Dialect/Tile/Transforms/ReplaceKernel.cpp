@@ -11,6 +11,9 @@
 //   loop.launch @sum_parts(%x, %t)
 //   loop.launch @sum(%y, %t)
 
+#include "deplo/Analysis/ContractionModel.h"
+#include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/SymbolTable.h"
@@ -18,6 +21,34 @@
 using namespace mlir;
 
 namespace deplo::tile {
+
+std::optional<double> estimateKernel(loop::KernelOp kernel,
+                                     const TargetDescription &target,
+                                     int64_t alignment) {
+  std::string error;
+  if (auto contraction = loop::findContraction(kernel)) {
+    std::optional<ContractionChoice> choice =
+        chooseContraction(getContractionFacts(*contraction), target, {}, error);
+    return choice ? std::optional(choice->nanoseconds) : std::nullopt;
+  }
+  std::optional<ScheduleChoice> choice =
+      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error);
+  return choice ? std::optional(choice->nanoseconds) : std::nullopt;
+}
+
+std::optional<double> estimateSplit(const Split &split,
+                                    const TargetDescription &target,
+                                    int64_t alignment) {
+  double sum = 0;
+  for (const SplitKernel &part : split.kernels) {
+    std::optional<double> time =
+        estimateKernel(part.kernel.get(), target, alignment);
+    if (!time)
+      return std::nullopt;
+    sum += *time;
+  }
+  return sum;
+}
 
 void replaceKernel(loop::KernelOp kernel, Split &split, SymbolTable &symbols) {
   SmallVector<loop::LaunchOp> launches;

@@ -52,39 +52,10 @@ namespace deplo::tile {
 #include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
 
 /// Summed elements of a part below which its launch costs more than it saves.
-static constexpr int64_t leastPart = 64;
+static constexpr int64_t leastPart = 128;
 static constexpr int64_t mostParts = 64;
 /// The part of a kernel's time that several kernels may take in its place.
 static constexpr double worthSplitting = 0.9;
-
-/// Nanoseconds of one kernel, contraction or not; nothing if it has no
-/// schedule.
-static std::optional<double> estimate(loop::KernelOp kernel,
-                                      const TargetDescription &target,
-                                      int64_t alignment) {
-  std::string error;
-  if (auto contraction = loop::findContraction(kernel)) {
-    std::optional<ContractionChoice> choice =
-        chooseContraction(getContractionFacts(*contraction), target, {}, error);
-    return choice ? std::optional(choice->nanoseconds) : std::nullopt;
-  }
-  std::optional<ScheduleChoice> choice =
-      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error);
-  return choice ? std::optional(choice->nanoseconds) : std::nullopt;
-}
-
-static std::optional<double> estimate(const Split &split,
-                                      const TargetDescription &target,
-                                      int64_t alignment) {
-  double sum = 0;
-  for (const SplitKernel &part : split.kernels) {
-    std::optional<double> time = estimate(part.kernel.get(), target, alignment);
-    if (!time)
-      return std::nullopt;
-    sum += *time;
-  }
-  return sum;
-}
 
 namespace {
 
@@ -121,7 +92,7 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     reason = pinned == 1 ? "the schedule says one part" : "its sums are short";
     return std::nullopt;
   }
-  std::optional<double> whole = estimate(kernel, target, alignment);
+  std::optional<double> whole = estimateKernel(kernel, target, alignment);
   double least = whole ? worthSplitting * *whole : HUGE_VAL;
   double quickest = HUGE_VAL;
   std::optional<Split> best;
@@ -135,7 +106,7 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     }
     if (!tried.insert(split->parts).second)
       continue;
-    double time = estimate(*split, target, alignment).value_or(HUGE_VAL);
+    double time = estimateSplit(*split, target, alignment).value_or(HUGE_VAL);
     quickest = std::min(quickest, time);
     if (pinned || time < least) {
       best = std::move(*split);

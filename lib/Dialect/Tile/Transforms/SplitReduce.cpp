@@ -66,22 +66,6 @@ static constexpr int64_t mostBlocks = 8;
 /// estimates of small kernels are not better than that.
 static constexpr double worthSplitting = 0.8;
 
-/// Nanoseconds of all kernels, or nothing if one has no schedule.
-static std::optional<double> estimate(const Split &split,
-                                      const TargetDescription &target,
-                                      int64_t alignment) {
-  double sum = 0;
-  for (const SplitKernel &part : split.kernels) {
-    std::string error;
-    std::optional<ScheduleChoice> choice = chooseSchedule(
-        getScheduleFacts(part.kernel.get(), alignment), target, {}, error);
-    if (!choice)
-      return std::nullopt;
-    sum += choice->nanoseconds;
-  }
-  return sum;
-}
-
 /// The longest reduction directly in the innermost axis of `kernel`.
 static loop::ReduceOp findReduction(loop::KernelOp kernel) {
   SmallVector<loop::ForOp> axes = getAxisLoops(kernel);
@@ -165,7 +149,7 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
       reason = "its loads can't be divided by a view";
       return std::nullopt;
     }
-    std::optional<double> time = estimate(*split, target, alignment);
+    std::optional<double> time = estimateSplit(*split, target, alignment);
     quickest = std::min(quickest, time.value_or(HUGE_VAL));
     if (parts != 0 || (time && *time < nanoseconds)) {
       best = std::move(*split);

@@ -10,6 +10,9 @@
 
 namespace deplo::tile {
 
+/// Addresses, loop counters and temporaries of one thread, beside its tiles.
+constexpr int64_t otherRegisters = 24;
+
 /// 32-bit registers of a thread that tiles with layouts occupy at once where
 /// threads wait for each other: nothing can be delayed past such a point.
 int64_t estimateRegisters(KernelOp kernel);

@@ -138,6 +138,15 @@ struct Split {
 mlir::FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
                                        int64_t leastPart);
 
+/// Nanoseconds that the models estimate of a kernel, contraction or not, and of
+/// all that take the place of one; nothing without a schedule.
+std::optional<double> estimateKernel(loop::KernelOp kernel,
+                                     const TargetDescription &target,
+                                     int64_t alignment);
+std::optional<double> estimateSplit(const Split &split,
+                                    const TargetDescription &target,
+                                    int64_t alignment);
+
 /// Puts the kernels of `split` in place of `kernel`, and its launches.
 void replaceKernel(loop::KernelOp kernel, Split &split,
                    mlir::SymbolTable &symbols);
