@@ -70,6 +70,11 @@ static int64_t estimateInstructions(scf::ForOp loop) {
   return instructions;
 }
 
+static bool hasDot(scf::ForOp loop) {
+  return loop.walk([](DotOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 /// Whether the steps of a chunk are laid out in the loop already.
 static bool hasStepsOfMma(scf::ForOp loop) {
   auto dots = loop.getBody()->getOps<DotOp>();
@@ -116,7 +121,7 @@ struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
     bool changed = false;
     for (scf::ForOp loop : loops) {
       int64_t factor = chooseUnroll(loop, most);
-      bool isKept = factor == 1 && !loop.getBody()->getOps<DotOp>().empty();
+      bool isKept = factor == 1 && hasDot(loop);
       if (factor == 1 && !isKept)
         continue;
       loop->setAttr(
