@@ -38,15 +38,28 @@ struct View {
   }
 };
 
+/// In place of the number of a thread.
+constexpr int32_t nobody = -1, several = -2;
+constexpr int32_t numLanes = 32;
+
+/// Those that touch an element: nobody, one thread, or several.
+int32_t join(int32_t a, int32_t b) {
+  if (a == nobody || b == nobody)
+    return a == nobody ? b : a;
+  return a == b ? a : several;
+}
+
 /// A buffer in shared memory, and who may access its elements.
 struct Shared {
   enum class State : uint8_t { Empty, InFlight, Written, Visible };
-  explicit Shared(size_t size) : elements(size), states(size, State::Empty) {}
+  explicit Shared(size_t size)
+      : elements(size), states(size, State::Empty), writers(size, nobody),
+        readers(size, nobody) {}
 
   Numbers elements;
   std::vector<State> states;
-  /// Whether it was read after the last barrier.
-  bool isRead = false;
+  /// The threads that wrote or read each element after the last barrier.
+  std::vector<int32_t> writers, readers;
 };
 
 class Interpreter {
@@ -76,8 +89,10 @@ private:
   LogicalResult runPlan(Operation *op);
   LogicalResult runElementwise(Operation *op);
   LogicalResult write(Operation *op, Shared &shared, int64_t i, Number number,
-                      Shared::State state);
-  LogicalResult read(Operation *op, Shared &shared, int64_t i, Number &number);
+                      Shared::State state, int32_t thread);
+  LogicalResult read(Operation *op, Shared &shared, int64_t i, Number &number,
+                     int32_t thread);
+  ArrayRef<int32_t> getThreads(Operation *op, RankedTensorType tile);
 
   int64_t getIndex(Value index) {
     return numbers.find(index)->second.front().integer;
@@ -89,6 +104,8 @@ private:
   }
 
   DenseMap<Value, Numbers> numbers;
+  /// The threads that hold each element of what is read or written.
+  DenseMap<Operation *, std::vector<int32_t>> threads;
   DenseMap<Value, View> views;
   /// What the running values of a scan have folded so far.
   DenseMap<Operation *, Number> running;
@@ -209,9 +226,35 @@ LogicalResult Interpreter::runBox(
 // Shared memory
 //===----------------------------------------------------------------------===//
 
+/// For each element of a tile the thread that holds it.
+ArrayRef<int32_t> Interpreter::getThreads(Operation *op,
+                                          RankedTensorType tile) {
+  auto [entry, isNew] = threads.try_emplace(op, tile.getNumElements(), nobody);
+  tile::LayoutAttr attr = tile::getLayout(tile);
+  if (!isNew)
+    return entry->second;
+  if (!attr) {
+    llvm::fill(entry->second, several);
+    return entry->second;
+  }
+  LinearLayout layout = attr.getLinearLayout();
+  int32_t warps = op->getParentOfType<tile::KernelOp>().getWarps().value_or(1);
+  int32_t layoutLanes = layout.getSize(InputDim::Lane),
+          layoutWarps = layout.getSize(InputDim::Warp);
+  for (int32_t thread = 0; thread < warps * numLanes; ++thread)
+    for (int32_t reg = 0; reg < layout.getNumRegisters(); ++reg) {
+      int32_t &holder = entry->second[layout.packCoordinates(
+          layout.apply(reg, thread % numLanes % layoutLanes,
+                       thread / numLanes % layoutWarps))];
+      holder = join(holder, thread);
+    }
+  return entry->second;
+}
+
 LogicalResult Interpreter::write(Operation *op, Shared &shared, int64_t i,
-                                 Number number, Shared::State state) {
-  if (shared.isRead)
+                                 Number number, Shared::State state,
+                                 int32_t thread) {
+  if (join(shared.readers[i], thread) == several && shared.readers[i] != nobody)
     return op->emitError(
         "writes a buffer that threads may still read; a barrier is missing");
   if (shared.states[i] == Shared::State::InFlight)
@@ -219,11 +262,12 @@ LogicalResult Interpreter::write(Operation *op, Shared &shared, int64_t i,
         "writes an element that an asynchronous copy is about to write");
   shared.elements[i] = number;
   shared.states[i] = state;
+  shared.writers[i] = thread;
   return success();
 }
 
 LogicalResult Interpreter::read(Operation *op, Shared &shared, int64_t i,
-                                Number &number) {
+                                Number &number, int32_t thread) {
   switch (shared.states[i]) {
   case Shared::State::Empty:
     return op->emitError("reads an element of a buffer that was not written");
@@ -231,12 +275,14 @@ LogicalResult Interpreter::read(Operation *op, Shared &shared, int64_t i,
     return op->emitError("reads an element that an asynchronous copy brings "
                          "before it is awaited");
   case Shared::State::Written:
+    if (join(shared.writers[i], thread) != several)
+      break;
     return op->emitError("reads an element that another thread may have "
                          "written; a barrier is missing");
   case Shared::State::Visible:
     break;
   }
-  shared.isRead = true;
+  shared.readers[i] = join(shared.readers[i], thread);
   number = shared.elements[i];
   return success();
 }
@@ -275,8 +321,14 @@ LogicalResult Interpreter::runShared(Operation *op) {
   auto copyTo = [&](auto copy, Shared::State state) {
     std::shared_ptr<Shared> shared = buffers.lookup(copy.getBuffer());
     Number zero = getZero(copy.getBuffer().getType().getElementType());
+    // Threads take vectors in turn.
+    int64_t vector = copy.getVector().value_or(1);
+    int64_t count =
+        numLanes *
+        copy->template getParentOfType<tile::KernelOp>().getWarps().value_or(1);
     return runBox(op, [&](int64_t i, Number *element) {
-      return write(op, *shared, i, element ? *element : zero, state);
+      return write(op, *shared, i, element ? *element : zero, state,
+                   static_cast<int32_t>(i / vector % count));
     });
   };
   return TypeSwitch<Operation *, LogicalResult>(op)
@@ -316,7 +368,7 @@ LogicalResult Interpreter::runShared(Operation *op) {
           [](Operation *) { return success(); }) // one kernel runs at a time
       .Case([&](tile::BarrierOp) {
         auto meet = [](Shared &shared) {
-          shared.isRead = false;
+          llvm::fill(shared.readers, nobody);
           for (Shared::State &state : shared.states)
             if (state == Shared::State::Written)
               state = Shared::State::Visible;
@@ -329,21 +381,24 @@ LogicalResult Interpreter::runShared(Operation *op) {
       })
       .Case([&](tile::ReadOp readOp) {
         Numbers result(readOp.getType().getNumElements());
+        ArrayRef<int32_t> readers = getThreads(op, readOp.getType());
         LogicalResult done = runBuffer(
             op, readOp.getBuffer(), readOp.getIndices(), readOp.getType(),
             [&](Shared &shared, int64_t i, int64_t place) {
-              return read(op, shared, place, result[i]);
+              return read(op, shared, place, result[i], readers[i]);
             });
         numbers[readOp.getResult()] = std::move(result);
         return done;
       })
       .Case([&](tile::WriteOp writeOp) {
         const Numbers &value = numbers.find(writeOp.getValue())->second;
+        ArrayRef<int32_t> writers =
+            getThreads(op, writeOp.getValue().getType());
         return runBuffer(op, writeOp.getBuffer(), writeOp.getIndices(),
                          writeOp.getValue().getType(),
                          [&](Shared &shared, int64_t i, int64_t place) {
                            return write(op, shared, place, value[i],
-                                        Shared::State::Written);
+                                        Shared::State::Written, writers[i]);
                          });
       })
       .Default([](Operation *op) {

@@ -1057,6 +1057,55 @@ def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelO
            "bytes that every memref argument is aligned to">];
 }
 
+def EliminateBarriersPass : Pass<"deplo-eliminate-barriers", "::deplo::tile::KernelOp"> {
+  let summary = "barriers that keep nothing apart go";
+  let description = [{
+    Removes each barrier between accesses that are all reads, of different memory,
+    or of the same threads. Which thread touches which element follows from the
+    layouts of tiles, and from how copies are dealt to threads: vector by vector, in
+    turn. Here each thread reads what it has copied itself. Before:
+
+    ```mlir
+    #row = #tile.layout<[1, 256], register = [[0, 1], [0, 2], [0, 128]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    tile.kernel @row(%x: memref<4x1024xf32>, %y: memref<4x1024xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c1024 = arith.constant 1024 : index
+      %s = tile.alloc : !tile.buffer<1x1024xf32, #tile.shared<>>
+      %t = tile.async_copy %x[%i, %c0] to %s vector 4 : memref<4x1024xf32>, !tile.buffer<1x1024xf32, #tile.shared<>>
+      tile.await %t
+      tile.barrier
+      scf.for %k = %c0 to %c1024 step %c256 {
+        %a = tile.read %s[%c0, %k] vector 4 : !tile.buffer<1x1024xf32, #tile.shared<>> -> tensor<1x256xf32, #row>
+        tile.store %a, %y[%i, %k] vector 4 : tensor<1x256xf32, #row>, memref<4x1024xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #row = #tile.layout<[1, 256], register = [[0, 1], [0, 2], [0, 128]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    tile.kernel @row(%x: memref<4x1024xf32>, %y: memref<4x1024xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c1024 = arith.constant 1024 : index
+      %s = tile.alloc : !tile.buffer<1x1024xf32, #tile.shared<>>
+      %t = tile.async_copy %x[%i, %c0] to %s vector 4 : memref<4x1024xf32>, !tile.buffer<1x1024xf32, #tile.shared<>>
+      tile.await %t
+      scf.for %k = %c0 to %c1024 step %c256 {
+        %a = tile.read %s[%c0, %k] vector 4 : !tile.buffer<1x1024xf32, #tile.shared<>> -> tensor<1x256xf32, #row>
+        tile.store %a, %y[%i, %k] vector 4 : tensor<1x256xf32, #row>, memref<4x1024xf32>
+      }
+    }
+    ```
+
+    A barrier is needed if what comes before it, back to barriers on all ways that
+    lead there, has a conflict with what comes behind it, up to barriers on all ways
+    that lead on. The wait for a thread's own copies stays.
+  }];
+}
+
 def ProgrammaticLaunchPass : Pass<"deplo-programmatic-launch", "::deplo::tile::KernelOp"> {
   let summary = "starts a kernel while the one before it still runs";
   let description = [{
