@@ -4,6 +4,7 @@
 #include "deplo/Dialect/Tile/Analysis/Synchronization.h"
 
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -52,7 +53,12 @@ static std::vector<MemoryAccess> getAccesses(Operation *op) {
   using Accesses = std::vector<MemoryAccess>;
   return TypeSwitch<Operation *, Accesses>(op)
       .Case([](ReadOp read) {
-        return Accesses{getBox(read, read.getResult(), /*isWrite=*/false)};
+        MemoryAccess access =
+            getBox(read, read.getResult(), /*isWrite=*/false);
+        // Lanes of ldmatrix read for one another.
+        if (getMatrixAccess(read))
+          access.threads.reset();
+        return Accesses{access};
       })
       .Case([](WriteOp write) {
         return Accesses{getBox(write, write.getValue(), /*isWrite=*/true)};
