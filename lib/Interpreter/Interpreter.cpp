@@ -321,14 +321,17 @@ LogicalResult Interpreter::runShared(Operation *op) {
   auto copyTo = [&](auto copy, Shared::State state) {
     std::shared_ptr<Shared> shared = buffers.lookup(copy.getBuffer());
     Number zero = getZero(copy.getBuffer().getType().getElementType());
-    // Threads take vectors in turn.
+    // Threads take vectors in turn, along rows where these lie so in memory.
+    bool isAlongRows = tile::BoxAccess::get(op)->getUnitStrideDim() ==
+                       copy.getBuffer().getType().getRank() - 1;
     int64_t vector = copy.getVector().value_or(1);
     int64_t count =
         numLanes *
         copy->template getParentOfType<tile::KernelOp>().getWarps().value_or(1);
     return runBox(op, [&](int64_t i, Number *element) {
       return write(op, *shared, i, element ? *element : zero, state,
-                   static_cast<int32_t>(i / vector % count));
+                   isAlongRows ? static_cast<int32_t>(i / vector % count)
+                               : several);
     });
   };
   return TypeSwitch<Operation *, LogicalResult>(op)

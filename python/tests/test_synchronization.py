@@ -26,6 +26,11 @@ PROGRAMS = {
     "sums of columns": (lambda x: x.sum(0), [(4096, 8)], "warps=4"),
     "variance of long rows": (lambda x: x.var(-1), [(2, 20000)], "warps=4"),
     "scan": (lambda x: x.cumsum(-1), [(2, 3000)], "warps=2"),
+    "staged rows that threads read back": (
+        lambda x: torch.softmax(x, -1),
+        [(2, 5000)],
+        "warps=4,stage_inputs=always",
+    ),
     "product": (torch.matmul, [(64, 64), (64, 64)], "block=32x32,thread=4x4,chunk=8,stages=1"),
     "product, two stages": (
         torch.matmul,

@@ -28,12 +28,15 @@ static Value getMemory(Value buffer) {
   return slot ? slot.getRing() : buffer;
 }
 
-/// A copy as the emitter does it: threads take vectors in turn.
+/// A copy as the emitter does it: threads take vectors in turn, along rows where
+/// these lie so in memory.
 template <typename OpT> static MemoryAccess getCopied(OpT copy) {
-  return {copy, getMemory(copy.getBuffer()), /*isWrite=*/true,
-          ThreadAccess::inTurn(copy.getBuffer().getType().getShape(),
-                               copy.getVector().value_or(1),
-                               getNumThreads(copy))};
+  MemoryAccess access{copy, getMemory(copy.getBuffer()), /*isWrite=*/true, {}};
+  BufferType buffer = copy.getBuffer().getType();
+  if (BoxAccess::get(copy)->getUnitStrideDim() == buffer.getRank() - 1)
+    access.threads = ThreadAccess::inTurn(
+        buffer.getShape(), copy.getVector().value_or(1), getNumThreads(copy));
+  return access;
 }
 
 /// A tile that is read or written as its layout says.
