@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every barrier, wait and fence of a kernel is needed.
+"""Every barrier, wait, commit and fence of a kernel is needed.
 
 Each is removed from the PTX in turn, and the emulator must then find a race or
 another fault: else it would be one too many. The whole kernel runs without any.
@@ -18,7 +18,7 @@ from deplo.importer import import_program
 from deplo.runtime import package_info
 
 SYNCHRONIZATION = re.compile(
-    r"^\s*(@!?%p\d+\s+)?(bar\.|barrier\.|cp\.async\.wait|fence\.|membar\.)"
+    r"^\s*(@!?%p\d+\s+)?(bar\.|barrier\.|cp\.async\.(wait|commit)|fence\.|membar\.)"
 )
 PROGRAMS = {
     "softmax": (lambda x: torch.softmax(x, -1), [(4, 1000)], "warps=4"),
