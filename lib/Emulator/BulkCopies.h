@@ -6,8 +6,8 @@
 #ifndef DEPLO_LIB_EMULATOR_BULKCOPIES_H
 #define DEPLO_LIB_EMULATOR_BULKCOPIES_H
 
-#include "MBarriers.h"
 #include "Definition.h"
+#include "MBarriers.h"
 #include "Memory.h"
 #include "Reduction.h"
 

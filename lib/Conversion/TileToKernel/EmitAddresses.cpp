@@ -15,9 +15,7 @@ using namespace mlir;
 
 namespace deplo {
 
-/// The bits of coordinate `dim` that a set of moves can set.
-static int64_t getReach(const LinearLayout &layout, InputDim input,
-                        unsigned dim) {
+int64_t getReach(const LinearLayout &layout, InputDim input, unsigned dim) {
   int64_t reach = 0;
   for (unsigned bit = 0; bit < layout.getNumBits(input); ++bit)
     reach |= layout.getBasis(input, bit)[dim];

@@ -18,9 +18,8 @@ using namespace mlir;
 
 namespace deplo {
 
-KernelEmitter::Box KernelEmitter::getBox(Operation *op,
-                                         SmallVector<Value> indices,
-                                         int64_t rank) {
+KernelEmitter::Box
+KernelEmitter::getBox(Operation *op, SmallVector<Value> indices, int64_t rank) {
   tile::BoxAccess access = *tile::BoxAccess::get(op);
   assert(int64_t(access.shape.size()) == rank && "a tile of another rank");
   Box box{access.dims, access.steps, std::move(indices), {}};

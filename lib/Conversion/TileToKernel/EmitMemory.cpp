@@ -252,8 +252,8 @@ void KernelEmitter::emitAwait(tile::AwaitOp op) {
       last = &token + 1;
   unsigned after = 0;
   for (const Value *token = last; token != inFlight.end(); ++token)
-    after += token == inFlight.begin() ||
-             !copyGroups.isJoined(*(token - 1), *token);
+    after +=
+        token == inFlight.begin() || !copyGroups.isJoined(*(token - 1), *token);
   NVVM::CpAsyncWaitGroupOp::create(builder, after);
   inFlight.erase(inFlight.begin(), last);
 }

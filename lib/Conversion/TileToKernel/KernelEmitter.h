@@ -48,6 +48,9 @@ inline int64_t getBytes(mlir::Type elementType) {
   return elementType.getIntOrFloatBitWidth() / 8;
 }
 
+/// The bits of coordinate `dim` that a set of moves can set.
+int64_t getReach(const LinearLayout &layout, InputDim input, unsigned dim);
+
 class KernelEmitter {
 public:
   /// Emits the body of `kernel` into the empty `function`, whose arguments are
