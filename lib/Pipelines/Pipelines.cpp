@@ -127,6 +127,7 @@ void buildTilePipeline(OpPassManager &manager,
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
+  kernel.addPass(tile::createEliminateBarriersPass());
   kernel.addPass(tile::createProgrammaticLaunchPass());
 }
 
@@ -230,6 +231,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-mark-unroll", "t:016_mark_unroll"},
       {"deplo-batch-loads", "t:batch_loads"},
       {"deplo-vectorize-access", "t:vectorize_access"},
+      {"deplo-eliminate-barriers", "t:eliminate_barriers"},
       {"deplo-programmatic-launch", "t:programmatic_launch"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},
       {"deplo-legalize-for-nvvm", "k:legalize_for_nvvm"},

@@ -22,7 +22,7 @@ KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
     : kernel(kernel), function(function), sharedMemory(sharedMemory),
       indexType(indexType), alignment(alignment),
       builder(kernel.getLoc(), kernel.getContext()),
-      sizes(SymbolicSizes::get(kernel)) {}
+      sizes(SymbolicSizes::get(kernel)), copyGroups(kernel) {}
 
 LogicalResult KernelEmitter::run() {
   entry = function.addEntryBlock(builder);

@@ -429,6 +429,14 @@ void batchLoads(mlir::scf::ForOp loop, int64_t batch);
 bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
 
 //===----------------------------------------------------------------------===//
+// eliminate_barriers
+//===----------------------------------------------------------------------===//
+
+/// Erases barriers that order no accesses of different threads. Returns how
+/// many there were.
+unsigned eliminateBarriers(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
 // programmatic_launch
 //===----------------------------------------------------------------------===//
 
