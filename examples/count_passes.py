@@ -77,11 +77,7 @@ def main(schedule: str) -> None:
     print()
     show(
         "with all but",
-        [
-            (name, count(loops, passes - {name}, schedule))
-            for name in COUNTED
-            if name not in NEEDED
-        ],
+        [(name, count(loops, passes - {name}, schedule)) for name in COUNTED if name not in NEEDED],
     )
 
 
