@@ -5,6 +5,7 @@
 
 #include "deplo/Analysis/FragmentLayouts.h"
 #include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/Occupancy.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -67,13 +68,8 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
-  choice.blocksPerMultiprocessor =
-      std::min({target.blocksPerMultiprocessor,
-                target.warpsPerMultiprocessor / choice.warps,
-                target.registersPerMultiprocessor /
-                    (choice.registersPerThread * threads),
-                target.sharedPerMultiprocessor /
-                    std::max<int64_t>(choice.sharedBytes, 1)});
+  choice.blocksPerMultiprocessor = countResidentBlocks(
+      target, choice.warps, choice.registersPerThread, choice.sharedBytes);
   return choice.blocksPerMultiprocessor > 0;
 }
 
