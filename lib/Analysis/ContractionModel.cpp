@@ -4,6 +4,7 @@
 #include "deplo/Analysis/ContractionModel.h"
 
 #include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/Occupancy.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,8 +32,6 @@ static constexpr double stepLoopCost = 1.04;
 static constexpr double shortRunCost = 1.5;
 /// The part of the memory bandwidth on the data sheet that streams reach.
 static constexpr double reachedBandwidth = 0.9;
-/// Shared memory of a block that its program doesn't see.
-static constexpr int64_t reservedSharedBytes = 1024;
 
 bool sumsInTwoLevels(int64_t depth, int64_t elementBytes) {
   // An error of 1e-6 of random data: docs/rationale/contractions.md, "Sums over
@@ -92,13 +91,8 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
-  choice.blocksPerMultiprocessor =
-      std::min({target.blocksPerMultiprocessor,
-                target.warpsPerMultiprocessor / choice.warps,
-                target.registersPerMultiprocessor /
-                    (choice.registersPerThread * threads),
-                target.sharedPerMultiprocessor /
-                    (choice.sharedBytes + reservedSharedBytes)});
+  choice.blocksPerMultiprocessor = countResidentBlocks(
+      target, choice.warps, choice.registersPerThread, choice.sharedBytes);
   return choice.blocksPerMultiprocessor > 0;
 }
 

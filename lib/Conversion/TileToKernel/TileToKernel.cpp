@@ -13,6 +13,7 @@
 #include "KernelEmitter.h"
 
 #include "deplo/Analysis/ContractionModel.h"
+#include "deplo/Analysis/Occupancy.h"
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
@@ -95,11 +96,9 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
 std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
                                             int64_t sharedBytes,
                                             tile::TargetAttr target) {
-  constexpr int64_t reservedSharedBytes = 1024;
   auto getRegisters = [](Value tile) {
     return int64_t(tile::getLayout(tile).getLinearLayout().getNumRegisters());
   };
-  int64_t threads = *kernel.getWarps() * threadsPerWarp;
   std::optional<int64_t> blocks;
   kernel.walk([&](tile::DotOp dot) {
     int64_t sums = std::max(getRegisters(dot.getResult()),
@@ -110,13 +109,9 @@ std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
       operands += dims.back() == rank
                       ? getRegisters(operand)
                       : 2 * getRegisters(operand) / dot.getContractedSize();
-    int64_t registers = getContractionRegisters(sums, operands);
-    int64_t most = std::min<int64_t>(
-        {target.getRegistersPerMultiprocessor() / (registers * threads),
-         target.getWarpsPerMultiprocessor() / int64_t(*kernel.getWarps()),
-         target.getBlocksPerMultiprocessor(),
-         target.getSharedPerMultiprocessor() /
-             (sharedBytes + reservedSharedBytes)});
+    int64_t most = countResidentBlocks(
+        tile::describe(target), *kernel.getWarps(),
+        getContractionRegisters(sums, operands), sharedBytes);
     blocks = std::max<int64_t>(std::min(blocks.value_or(most), most), 1);
   });
   return blocks ? std::optional<int32_t>(*blocks) : std::nullopt;
