@@ -29,7 +29,9 @@ def find_example(text, flag):
     found = re.search(rf'Pass<"{flag}".*?let description = \[\{{(.*?)\}}\];', text, re.S)
     if not found:
         sys.exit(f"{flag} is not described")
-    blocks = re.findall(r"(?:Before|After)(?:, [^\n:]*)?:\n\n *```mlir\n(.*?)```", found.group(1), re.S)
+    blocks = re.findall(
+        r"(?:Before|After)(?:, [^\n:]*)?:\n\n *```mlir\n(.*?)```", found.group(1), re.S
+    )
     if len(blocks) != 2:
         sys.exit(f"{flag} has {len(blocks)} blocks of IR, expected one before and one after")
     return [textwrap.dedent(block) for block in blocks]

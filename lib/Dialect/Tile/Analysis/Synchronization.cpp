@@ -28,8 +28,8 @@ static Value getMemory(Value buffer) {
   return slot ? slot.getRing() : buffer;
 }
 
-/// A copy as the emitter does it: threads take vectors in turn, along rows where
-/// these lie so in memory.
+/// A copy as the emitter does it: threads take vectors in turn, along rows
+/// where these lie so in memory.
 template <typename OpT> static MemoryAccess getCopied(OpT copy) {
   MemoryAccess access{copy, getMemory(copy.getBuffer()), /*isWrite=*/true, {}};
   BufferType buffer = copy.getBuffer().getType();
@@ -56,8 +56,7 @@ static std::vector<MemoryAccess> getAccesses(Operation *op) {
   using Accesses = std::vector<MemoryAccess>;
   return TypeSwitch<Operation *, Accesses>(op)
       .Case([](ReadOp read) {
-        MemoryAccess access =
-            getBox(read, read.getResult(), /*isWrite=*/false);
+        MemoryAccess access = getBox(read, read.getResult(), /*isWrite=*/false);
         // Lanes of ldmatrix read for one another.
         if (getMatrixAccess(read))
           access.threads.reset();
