@@ -39,14 +39,18 @@ static constexpr double warpExchangeLatency = 2 * cycle;
 /// An exchange between the blocks of a cluster: a barrier, and a read from
 /// another multiprocessor.
 static constexpr double clusterExchangeLatency = 1200 * cycle;
-/// The device starts one block in a cycle.
+/// The device starts one block in a cycle on multiprocessors that have room, and
+/// one in two cycles in the place of another block.
 static constexpr double blockDispatch = cycle;
+static constexpr double blockReplacement = 2 * cycle;
 static constexpr int64_t schedulersPerMultiprocessor = 4;
 /// Instructions of one step of a loop over chunks besides those for elements.
 static constexpr int64_t stepInstructions = 10;
 /// The part of the memory bandwidth on the data sheet that kernels reach.
 static constexpr double reachedBandwidth = 0.9;
 static constexpr int64_t maxAccessBytes = 16;
+/// The least that an asynchronous copy to shared memory moves (cp.async).
+static constexpr int64_t leastAsyncCopyBytes = 4;
 /// Rows in registers give way to rows in shared memory for less than this part
 /// of their time.
 static constexpr double worthStaging = 0.9;
@@ -103,7 +107,9 @@ private:
   int64_t chooseVector() const;
   int64_t getBytes(const ScheduleAccess &access) const;
   int64_t getPaddedRow() const;
-  std::vector<int64_t> shapeBlock(int64_t elements, int64_t runBytes) const;
+  std::vector<int64_t> shapeBlock(int64_t elements, int64_t runBytes,
+                                  int64_t width) const;
+  bool isTransposed(const ScheduleAccess &access, size_t axis) const;
   bool hasTransposed() const;
   bool canShift(const ScheduleChoice &candidate) const;
   void consider(ScheduleChoice candidate, std::optional<ScheduleChoice> &best,
@@ -149,12 +155,14 @@ private:
                        });
   }
   bool isStaged(const ScheduleChoice &candidate) const;
+  bool canCopyAsync() const;
   bool keepsPart(const ScheduleChoice &candidate) const;
   double getRowBytes(const ScheduleChoice &candidate) const;
   double getLoadBytes(const ScheduleChoice &candidate) const;
   int64_t getResidentBlocks(const ScheduleChoice &candidate) const;
   double getUsableMultiprocessors(const ScheduleChoice &candidate) const;
   double getTraffic(const ScheduleChoice &candidate, double resident) const;
+  double estimateDispatch(const ScheduleChoice &candidate) const;
   void estimate(ScheduleChoice &candidate) const;
   struct Sharing {
     /// Lanes and warps that hold parts of one row.
@@ -243,20 +251,27 @@ int64_t Model::getPaddedRow() const {
   return row;
 }
 
-/// Whether some access is contiguous along another axis than most are.
+/// Whether the access is contiguous along `axis`, another one than most are,
+/// and crosses those. What is the same along the contiguous dimension, as the
+/// row numbers of a gather, a block reads once.
+bool Model::isTransposed(const ScheduleAccess &access, size_t axis) const {
+  return axis != contiguous && access.strides[axis] == 1 &&
+         access.strides[contiguous] != 0;
+}
+
 bool Model::hasTransposed() const {
   for (const ScheduleAccess &access : facts.accesses)
     for (size_t axis = 0; axis < numAxes; ++axis)
-      if (axis != contiguous && access.strides[axis] == 1)
+      if (isTransposed(access, axis))
         return true;
   return false;
 }
 
 /// Shapes a block of `elements` iterations of the axes: first `runBytes` of
-/// every axis along which some access is contiguous, then the rest along the
-/// contiguous axis and from the innermost axis outwards.
-std::vector<int64_t> Model::shapeBlock(int64_t elements,
-                                       int64_t runBytes) const {
+/// every axis along which some access is contiguous, then up to `width` along
+/// the contiguous axis, and the rest from the innermost axis outwards.
+std::vector<int64_t> Model::shapeBlock(int64_t elements, int64_t runBytes,
+                                       int64_t width) const {
   std::vector<int64_t> block(numAxes, 1);
   auto grow = [&](size_t axis, int64_t limit) {
     limit = std::min<int64_t>(limit, PowerOf2Ceil(extents[axis]));
@@ -268,14 +283,14 @@ std::vector<int64_t> Model::shapeBlock(int64_t elements,
   for (size_t axis = numAxes; axis-- > 0;) {
     int64_t widest = 0;
     for (const ScheduleAccess &access : facts.accesses)
-      if (access.strides[axis] == 1 && axis != contiguous)
+      if (isTransposed(access, axis))
         widest =
             std::max(widest, std::min(runBytes / access.elementBytes, lanes));
     if (widest)
       grow(axis, widest);
   }
   if (contiguous < numAxes)
-    grow(contiguous, elements);
+    grow(contiguous, width);
   for (size_t axis = numAxes; axis-- > 0;)
     grow(axis, elements);
   return block;
@@ -453,6 +468,14 @@ bool Model::isStaged(const ScheduleChoice &candidate) const {
          getRowBytes(candidate) <= target.sharedPerBlock;
 }
 
+/// Whether copies of a row to shared memory need no registers on the way.
+bool Model::canCopyAsync() const {
+  return llvm::all_of(facts.accesses, [&](const ScheduleAccess &access) {
+    return access.isStore || !isKept(access) ||
+           vector * access.elementBytes >= leastAsyncCopyBytes;
+  });
+}
+
 /// Whether a part of rows in chunks is kept in shared memory, all of it, as
 /// split_sweeps does where they don't fit.
 bool Model::keepsPart(const ScheduleChoice &candidate) const {
@@ -528,6 +551,14 @@ double Model::getTraffic(const ScheduleChoice &candidate,
                (isKept(access) ? 1 + again : 1);
   }
   return traffic;
+}
+
+/// How long it takes to start all blocks.
+double Model::estimateDispatch(const ScheduleChoice &candidate) const {
+  double places =
+      double(target.multiprocessors) * candidate.blocksPerMultiprocessor;
+  double first = std::min<double>(candidate.blocks, places);
+  return first * blockDispatch + (candidate.blocks - first) * blockReplacement;
 }
 
 void Model::estimate(ScheduleChoice &candidate) const {
@@ -628,7 +659,7 @@ void Model::estimate(ScheduleChoice &candidate) const {
     memory *= aloneCost;
   double issue = busiest * candidate.warps * instructions * stall /
                  schedulersPerMultiprocessor * cycle;
-  double dispatch = candidate.blocks * blockDispatch;
+  double dispatch = estimateDispatch(candidate);
   // What doesn't limit still costs something.
   double limit = std::max({memory, multiprocessor, issue, dispatch});
   double others = memory + multiprocessor + issue + dispatch - limit;
@@ -695,11 +726,19 @@ void Model::considerChunk(int64_t chunk, int64_t cluster, bool isSmallest,
         continue;
       if (elements > warps * lanes * most && !(rows == 1 && isSmallest))
         break;
-      for (int64_t run = sectorBytes; run <= lineBytes; run *= 2) {
-        candidate.block = shapeBlock(rows, run);
+      if (hasTransposed()) {
+        for (int64_t run = sectorBytes; run <= lineBytes; run *= 2) {
+          candidate.block = shapeBlock(rows, run, rows);
+          consider(candidate, best, error);
+        }
+        continue;
+      }
+      // Wide blocks may go far past the end of the contiguous axis; those as
+      // wide as the accesses of a warp are as good for memory.
+      for (int64_t width = rows; width == rows || width >= lanes * vector;
+           width /= 2) {
+        candidate.block = shapeBlock(rows, sectorBytes, width);
         consider(candidate, best, error);
-        if (!hasTransposed())
-          break;
       }
     }
   }
@@ -757,7 +796,7 @@ std::optional<ScheduleChoice> Model::chooseShared(int64_t cluster,
     // blocks, unless accesses are too narrow for asynchronous copies. A single
     // pass may as well read a chunk at a time.
     bool fitsOnce = best && best->chunk == 0 && facts.passes > 1;
-    if (!fitsOnce || (next && isStaged(*next) && vector > 1 &&
+    if (!fitsOnce || (next && isStaged(*next) && canCopyAsync() &&
                       next->nanoseconds < worthStaging * best->nanoseconds))
       best = next;
   }

@@ -65,14 +65,16 @@ IntegerType chooseIndexType(tile::KernelOp kernel) {
   return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
 }
 
+/// What the hardware takes of shared memory for each block.
+constexpr int64_t reservedSharedBytes = 1024;
+
 /// How many blocks of `kernel`, each with `sharedBytes` of shared memory, a
 /// multiprocessor should hold. Those of clusters have slices that are short
-/// enough for several, as long as ptxas takes no more registers than it needs;
-/// but what shared memory has no room for needs no registers.
+/// enough for several, and rows in shared memory were chosen for the blocks that
+/// it has room for, as long as ptxas takes no more registers than it needs; but
+/// what shared memory has no room for needs no registers.
 int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
                           int64_t sharedBytes) {
-  if (kernel.getClusterBlocks() == 1)
-    return 1;
   constexpr int64_t unit = 8;
   int64_t threads = *kernel.getWarps() * threadsPerWarp;
   int64_t tiles = std::max(tile::estimateRegisters(kernel),
@@ -81,10 +83,14 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
   int64_t resident = std::min<int64_t>(
       target.getRegistersPerMultiprocessor() / (registers * threads),
       target.getWarpsPerMultiprocessor() / *kernel.getWarps());
-  if (sharedBytes > 0)
-    resident =
-        std::min(resident, target.getSharedPerMultiprocessor() / sharedBytes);
-  return std::max<int64_t>(resident, 1);
+  int64_t room = sharedBytes == 0
+                     ? target.getBlocksPerMultiprocessor()
+                     : target.getSharedPerMultiprocessor() /
+                           (sharedBytes + reservedSharedBytes);
+  bool isLimitedByRegisters = resident < room;
+  if (kernel.getClusterBlocks() == 1 && isLimitedByRegisters)
+    return 1;
+  return std::max<int64_t>(std::min(resident, room), 1);
 }
 
 /// The same of a contraction whose blocks have `sharedBytes` of shared memory:
@@ -94,7 +100,6 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
 std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
                                             int64_t sharedBytes,
                                             tile::TargetAttr target) {
-  constexpr int64_t reservedSharedBytes = 1024;
   auto getRegisters = [](Value tile) {
     return int64_t(tile::getLayout(tile).getLinearLayout().getNumRegisters());
   };

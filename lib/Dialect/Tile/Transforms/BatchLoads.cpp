@@ -193,7 +193,13 @@ struct BatchLoadsPass : tile::impl::BatchLoadsPassBase<BatchLoadsPass> {
       int64_t batch = getBatch(loop, registers);
       if (batch == 1)
         continue;
-      batchLoads(loop, batch);
+      // Where rows are on chip, what all rows share comes from L2: half of it
+      // may be on its way while the other half is used.
+      bool isStaged = !loop.getBody()->getOps<ReadOp>().empty();
+      if (batch > 1)
+        batchLoads(loop, batch);
+      if (isStaged && prefetchChunks(loop) != 0)
+        hoistLoads(kernel);
       remark::passed(loop.getLoc(), options) << remark::add(
           "the loads of {0} iterations start before their stores", batch);
       changed = true;
