@@ -454,10 +454,13 @@ void FactFinder::countInstructions() {
 }
 
 ScheduleFacts FactFinder::run() {
+  // What is on chip must hold the largest of the sizes that a launch may give,
+  // and a launch the blocks.
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (loop::ForOp loop : getAxisLoops(kernel)) {
     if (loop.getExtent() != 1)
       dimOf[loop.getInductionVar()] = facts.axes.size();
-    facts.axes.push_back(loop.getExtent());
+    facts.axes.push_back(sizes.getMax(loop.getExtent()));
   }
   if (llvm::is_contained(facts.axes, 0) || facts.axes.empty()) {
     dimOf.clear();
@@ -471,8 +474,6 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
-  // What is on chip must hold the largest of the sizes that a launch may give.
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (ScheduleInnerDim &dim : facts.inner)
     dim.extent = sizes.getMax(dim.extent);
   mergeWindows();
@@ -490,10 +491,9 @@ ScheduleFacts FactFinder::run() {
   countInstructions();
   kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();
-  facts.mayShareRows =
-      facts.scans == 0 && facts.inner.size() == 1 &&
-      facts.inner.front().isReduced &&
-      !SymbolicSizes::get(kernel).isSymbolic(facts.inner.front().extent);
+  facts.mayShareRows = facts.scans == 0 && facts.inner.size() == 1 &&
+                       facts.inner.front().isReduced &&
+                       !sizes.isSymbolic(facts.inner.front().extent);
   return facts;
 }
 
