@@ -39,8 +39,8 @@ static constexpr double warpExchangeLatency = 2 * cycle;
 /// An exchange between the blocks of a cluster: a barrier, and a read from
 /// another multiprocessor.
 static constexpr double clusterExchangeLatency = 1200 * cycle;
-/// The device starts one block in a cycle on multiprocessors that have room, and
-/// one in two cycles in the place of another block.
+/// The device starts one block in a cycle; if data come from memory, one in two
+/// cycles in the place of another block.
 static constexpr double blockDispatch = cycle;
 static constexpr double blockReplacement = 2 * cycle;
 static constexpr int64_t schedulersPerMultiprocessor = 4;
@@ -49,8 +49,6 @@ static constexpr int64_t stepInstructions = 10;
 /// The part of the memory bandwidth on the data sheet that kernels reach.
 static constexpr double reachedBandwidth = 0.9;
 static constexpr int64_t maxAccessBytes = 16;
-/// The least that an asynchronous copy to shared memory moves (cp.async).
-static constexpr int64_t leastAsyncCopyBytes = 4;
 /// Rows in registers give way to rows in shared memory for less than this part
 /// of their time.
 static constexpr double worthStaging = 0.9;
@@ -68,8 +66,15 @@ static constexpr int64_t lineBytes = 128;
 static constexpr int64_t lanes = 32;
 static constexpr int64_t registerBytes = 4;
 static constexpr int64_t maxElementsPerThread = 32;
-/// Loads that a thread has in flight in a loop over chunks.
+/// Loads that a thread has in flight in a loop over chunks, and in one over rows
+/// that are far apart.
 static constexpr int64_t loadsAhead = 4;
+static constexpr int64_t mostLoadsAhead = 8;
+/// How much longer it takes to read rows that are so far apart for each time that
+/// a block takes less than such a burst.
+static constexpr double scatterCost = 0.04;
+static constexpr double longBurstBytes = 32768;
+static constexpr double farApartBytes = 1 << 17;
 /// Of a scan, for each run of neighbours in a thread.
 static constexpr int64_t registersPerRun = 4;
 /// Addresses, loop counters and temporaries of one thread.
@@ -155,7 +160,6 @@ private:
                        });
   }
   bool isStaged(const ScheduleChoice &candidate) const;
-  bool canCopyAsync() const;
   bool keepsPart(const ScheduleChoice &candidate) const;
   double getRowBytes(const ScheduleChoice &candidate) const;
   double getLoadBytes(const ScheduleChoice &candidate) const;
@@ -163,6 +167,8 @@ private:
   double getUsableMultiprocessors(const ScheduleChoice &candidate) const;
   double getTraffic(const ScheduleChoice &candidate, double resident) const;
   double estimateDispatch(const ScheduleChoice &candidate) const;
+  bool isScattered(const ScheduleChoice &candidate) const;
+  double getScatterCost(const ScheduleChoice &candidate) const;
   void estimate(ScheduleChoice &candidate) const;
   struct Sharing {
     /// Lanes and warps that hold parts of one row.
@@ -345,10 +351,11 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
   // What each run of a scan folds to, and what is before it, as it is found.
   candidate.registersPerThread += facts.scans * registersPerRun * accesses;
-  candidate.unroll = pins.unroll ? *pins.unroll
-                     : candidate.chunk && !facts.scans
-                         ? std::max(loadsAhead / accesses, int64_t(1))
-                         : 1;
+  candidate.unroll =
+      pins.unroll ? *pins.unroll
+      : candidate.chunk && !facts.scans
+          ? std::max(candidate.loadsAhead / accesses, int64_t(1))
+          : 1;
   // Loads in flight besides the running tile, where rows come from memory.
   if (candidate.chunk && !facts.scans && !isStaged(candidate))
     candidate.registersPerThread =
@@ -458,6 +465,12 @@ static double getEfficiency(double ratio) {
   return ratio / std::pow(1 + std::pow(ratio, 5), 0.2);
 }
 
+/// The longer of two times that hide one another, and more if they are close:
+/// neither is even.
+static double addLimits(double first, double second) {
+  return std::pow(std::pow(first, 8) + std::pow(second, 8), 1.0 / 8);
+}
+
 int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
   // Registers are handed out to a warp in units of 256.
   int64_t registers =
@@ -479,14 +492,6 @@ bool Model::isStaged(const ScheduleChoice &candidate) const {
   return pins.stages.value_or(true) && candidate.chunk &&
          getPasses(candidate) > 1 &&
          getRowBytes(candidate) <= target.sharedPerBlock;
-}
-
-/// Whether copies of a row to shared memory need no registers on the way.
-bool Model::canCopyAsync() const {
-  return llvm::all_of(facts.accesses, [&](const ScheduleAccess &access) {
-    return access.isStore || !isKept(access) ||
-           vector * access.elementBytes >= leastAsyncCopyBytes;
-  });
 }
 
 /// Whether a part of rows in chunks is kept in shared memory, all of it, as
@@ -566,12 +571,28 @@ double Model::getTraffic(const ScheduleChoice &candidate,
   return traffic;
 }
 
-/// How long it takes to start all blocks.
+/// How long it takes to start all blocks of data that come from memory.
 double Model::estimateDispatch(const ScheduleChoice &candidate) const {
   double places =
       double(target.multiprocessors) * candidate.blocksPerMultiprocessor;
   double first = std::min<double>(candidate.blocks, places);
   return first * blockDispatch + (candidate.blocks - first) * blockReplacement;
+}
+
+/// Whether blocks stream through long rows that are read once: all go through
+/// theirs in step, far from one another, and meet in the same pages of memory.
+bool Model::isScattered(const ScheduleChoice &candidate) const {
+  return candidate.chunk && facts.passes == 1 && facts.scans == 0 &&
+         contiguous >= numAxes &&
+         getRowBytes(candidate) >= farApartBytes;
+}
+
+/// What that costs, the more the less a block takes at a time.
+double Model::getScatterCost(const ScheduleChoice &candidate) const {
+  if (!isScattered(candidate))
+    return 1;
+  double burst = candidate.unroll * getLoadBytes(candidate);
+  return 1 + scatterCost * std::max(longBurstBytes / burst - 1, 0.0);
 }
 
 void Model::estimate(ScheduleChoice &candidate) const {
@@ -665,12 +686,15 @@ void Model::estimate(ScheduleChoice &candidate) const {
   if ((isStaged(candidate) || keepsPart(candidate)) &&
       candidate.blocksPerMultiprocessor == 1)
     memory *= aloneCost;
+  memory *= getScatterCost(candidate);
   double issue = busiest * candidate.warps * instructions * stall /
                  schedulersPerMultiprocessor * cycle;
-  double dispatch = estimateDispatch(candidate);
+  double dispatch = candidate.blocks * blockDispatch;
   // What doesn't limit still costs something.
   double limit = std::max({memory, multiprocessor, issue, dispatch});
   double others = memory + multiprocessor + issue + dispatch - limit;
+  if (bytes > keptInL2 * target.l2Bytes)
+    limit = addLimits(limit, estimateDispatch(candidate));
   candidate.nanoseconds =
       target.launchNanoseconds + latency + limit + others / 40;
 
@@ -694,12 +718,17 @@ void Model::consider(ScheduleChoice candidate,
                      std::optional<ScheduleChoice> &best,
                      std::string &error) const {
   candidate.vector = vector;
-  if (!fits(candidate, error) || !canShift(candidate))
-    return;
-  estimate(candidate);
-  // A tie goes to fewer threads, which leave room for other work.
-  if (!best || candidate.nanoseconds < best->nanoseconds * (1 - 1e-6))
-    best = candidate;
+  int64_t most = isScattered(candidate) ? mostLoadsAhead : loadsAhead;
+  for (int64_t ahead = loadsAhead; ahead <= most; ahead *= 2) {
+    candidate.loadsAhead = ahead;
+    if (!fits(candidate, error) || !canShift(candidate))
+      return;
+    estimate(candidate);
+    // A tie goes to fewer threads, which leave room for other work, and to
+    // fewer loads.
+    if (!best || candidate.nanoseconds < best->nanoseconds * (1 - 1e-6))
+      best = candidate;
+  }
 }
 
 /// All blocks and warps for rows of which `chunk` elements (0: all) are on
@@ -801,10 +830,9 @@ std::optional<ScheduleChoice> Model::chooseShared(int64_t cluster,
                   error);
     // Rows that fit in registers are read once, and so are those that fit in
     // shared memory, which costs another trip but leaves registers for more
-    // blocks, unless accesses are too narrow for asynchronous copies. A single
-    // pass may as well read a chunk at a time.
+    // blocks. A single pass may as well read a chunk at a time.
     bool fitsOnce = best && best->chunk == 0 && facts.passes > 1;
-    if (!fitsOnce || (next && isStaged(*next) && canCopyAsync() &&
+    if (!fitsOnce || (next && isStaged(*next) &&
                       next->nanoseconds < worthStaging * best->nanoseconds))
       best = next;
   }
