@@ -39,10 +39,13 @@ static constexpr double warpExchangeLatency = 2 * cycle;
 /// An exchange between the blocks of a cluster: a barrier, and a read from
 /// another multiprocessor.
 static constexpr double clusterExchangeLatency = 1200 * cycle;
-/// The device starts one block in a cycle; if data come from memory, one in two
-/// cycles in the place of another block.
+/// The device starts one block in a cycle. Where the next kernel may start before
+/// this one ends (programmatic_launch; not if the data stay in L2), it starts one
+/// in two cycles in the place of another block.
 static constexpr double blockDispatch = cycle;
 static constexpr double blockReplacement = 2 * cycle;
+/// How much longer a kernel takes than to start its blocks.
+static constexpr double dispatchMargin = 1.1;
 static constexpr int64_t schedulersPerMultiprocessor = 4;
 /// Instructions of one step of a loop over chunks besides those for elements.
 static constexpr int64_t stepInstructions = 10;
@@ -74,7 +77,7 @@ static constexpr int64_t mostLoadsAhead = 8;
 /// a block takes less than such a burst.
 static constexpr double scatterCost = 0.04;
 static constexpr double longBurstBytes = 32768;
-static constexpr double farApartBytes = 1 << 17;
+static constexpr double farApartBytes = 1 << 16;
 /// Of a scan, for each run of neighbours in a thread.
 static constexpr int64_t registersPerRun = 4;
 /// Addresses, loop counters and temporaries of one thread.
@@ -465,12 +468,6 @@ static double getEfficiency(double ratio) {
   return ratio / std::pow(1 + std::pow(ratio, 5), 0.2);
 }
 
-/// The longer of two times that hide one another, and more if they are close:
-/// neither is even.
-static double addLimits(double first, double second) {
-  return std::pow(std::pow(first, 8) + std::pow(second, 8), 1.0 / 8);
-}
-
 int64_t Model::getResidentBlocks(const ScheduleChoice &candidate) const {
   // Registers are handed out to a warp in units of 256.
   int64_t registers =
@@ -584,7 +581,7 @@ double Model::estimateDispatch(const ScheduleChoice &candidate) const {
 bool Model::isScattered(const ScheduleChoice &candidate) const {
   return candidate.chunk && facts.passes == 1 && facts.scans == 0 &&
          contiguous >= numAxes &&
-         getRowBytes(candidate) >= farApartBytes;
+         getRowBytes(candidate) / getRows(candidate) >= farApartBytes;
 }
 
 /// What that costs, the more the less a block takes at a time.
@@ -694,7 +691,7 @@ void Model::estimate(ScheduleChoice &candidate) const {
   double limit = std::max({memory, multiprocessor, issue, dispatch});
   double others = memory + multiprocessor + issue + dispatch - limit;
   if (bytes > keptInL2 * target.l2Bytes)
-    limit = addLimits(limit, estimateDispatch(candidate));
+    limit = std::max(limit, dispatchMargin * estimateDispatch(candidate));
   candidate.nanoseconds =
       target.launchNanoseconds + latency + limit + others / 40;
 
@@ -724,9 +721,16 @@ void Model::consider(ScheduleChoice candidate,
     if (!fits(candidate, error) || !canShift(candidate))
       return;
     estimate(candidate);
-    // A tie goes to fewer threads, which leave room for other work, and to
-    // fewer loads.
-    if (!best || candidate.nanoseconds < best->nanoseconds * (1 - 1e-6))
+    // A tie goes to fewer threads, which leave room for other work, or to fewer
+    // registers.
+    constexpr double tie = 1e-6;
+    bool isBetter = !best || candidate.nanoseconds <
+                                 best->nanoseconds * (1 - tie);
+    bool isTied = best && isScattered(candidate) &&
+                  candidate.nanoseconds < best->nanoseconds * (1 + tie) &&
+                  candidate.warps == best->warps &&
+                  candidate.registersPerThread < best->registersPerThread;
+    if (isBetter || isTied)
       best = candidate;
   }
 }

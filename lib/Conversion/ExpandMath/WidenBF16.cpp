@@ -16,7 +16,8 @@
 // A register holds two elements. Converted one by one, the upper one is moved
 // to the lower half and back, two instructions in place of one, and what was
 // rounded to bf16 just before is rounded one by one, which the slow conversion
-// unit does.
+// unit does. Sums and products that are rounded at once are left alone: LLVM
+// makes instructions for pairs of bf16 of them.
 //
 // Legality. A bf16 is the upper half of the f32 of the same value: the bits are
 // those of the conversion, for NaN as PyTorch has it (the payload is kept).
@@ -42,12 +43,28 @@ static SmallVector<int64_t> getInterleaved(int64_t n) {
   return numbers;
 }
 
-/// Whether `op` widens an even number of bf16.
+/// Whether LLVM computes `op` in bf16: what is rounded of widened operands has
+/// instructions for pairs of its own, as long as LLVM sees the conversions.
+static bool isNarrow(Operation *op) {
+  if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(op))
+    return false;
+  bool readsNarrow = llvm::all_of(op->getOperands(), [](Value operand) {
+    return operand.getDefiningOp<arith::ExtFOp>() ||
+           operand.getDefiningOp<arith::ConstantOp>();
+  });
+  return readsNarrow && llvm::all_of(op->getUsers(), [](Operation *user) {
+           return isa<arith::TruncFOp>(user) &&
+                  getElementTypeOrSelf(user->getResult(0)).isBF16();
+         });
+}
+
+/// Whether `op` widens an even number of bf16, and not for bf16 arithmetic.
 static bool widensPairs(arith::ExtFOp op) {
   auto from = dyn_cast<VectorType>(op.getIn().getType());
   return from && from.getRank() == 1 && !from.isScalable() &&
          from.getElementType().isBF16() && from.getNumElements() % 2 == 0 &&
-         getElementTypeOrSelf(op.getType()).isF32();
+         getElementTypeOrSelf(op.getType()).isF32() &&
+         llvm::none_of(op->getUsers(), isNarrow);
 }
 
 static void widenPairs(arith::ExtFOp op) {
