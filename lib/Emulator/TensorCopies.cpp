@@ -255,13 +255,9 @@ void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Handler selectTensor(Form &form, Inst &inst) {
   const std::vector<Operand> &operands = form.ast.operands;
-  form.decoder.features().bulkCopies = true;
-  inst.undefined = Undefined::Reject;
   bool isStore = form.has("bulk_group");
-  inst.a = uint32_t(isStore ? Route::Store : Route::Load);
+  decodeCopy(form, inst, isStore ? Route::Store : Route::Load);
   inst.wide = uint64_t(form.which({"1d", "2d", "3d", "4d", "5d"}) + 1);
-  inst.c = form.has("multicast::cluster");
-  inst.b = form.ast.modifiers[0] == "reduce" ? uint32_t(reductionOf(form)) : 0;
   size_t wanted = (isStore ? 2u : 3u) + inst.c;
   const Operand &tensor = operands[isStore ? 0 : 1];
   if (operands.size() < wanted || tensor.elements.size() != 2 ||
@@ -280,13 +276,6 @@ Handler selectTensor(Form &form, Inst &inst) {
   if (inst.c)
     form.decoder.addSource(operands[3], Type::U16);
   return copyTensor;
-}
-
-void nothing(Warp &, const Inst &, uint32_t) {}
-
-Handler selectPrefetch(Form &, Inst &inst) {
-  inst.undefined = Undefined::Ignore;
-  return nothing;
 }
 
 #define CACHE "L2::cache_hint?"

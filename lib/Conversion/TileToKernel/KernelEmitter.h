@@ -10,6 +10,8 @@
 #ifndef DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H
 #define DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H
 
+#include "CopyGroups.h"
+
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -21,6 +23,8 @@
 #include <map>
 
 namespace deplo {
+
+struct MatrixAccess;
 
 namespace loop {
 class ReduceOp;
@@ -38,6 +42,14 @@ mlir::Value foldTree(mlir::ImplicitLocOpBuilder &builder, Monoid kind,
 /// bytes; that must not end behind the buffer.
 int64_t getReadAlignment(mlir::MemRefType type, const SymbolicSizes &sizes,
                          int64_t alignment);
+
+/// Of an element in memory.
+inline int64_t getBytes(mlir::Type elementType) {
+  return elementType.getIntOrFloatBitWidth() / 8;
+}
+
+/// The bits of coordinate `dim` that a set of moves can set.
+int64_t getReach(const LinearLayout &layout, InputDim input, unsigned dim);
 
 class KernelEmitter {
 public:
@@ -58,6 +70,7 @@ public:
 private:
   // Structure (KernelEmitter.cpp).
   void emitAxes();
+  void emitPlane(mlir::Value &block, int64_t raster);
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitConstant(mlir::Operation *op);
@@ -68,6 +81,8 @@ private:
   void emitSplat(tile::SplatOp op);
   void emitBroadcast(tile::BroadcastOp op);
   mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
+  /// Returns whether the conversion is one by butterfly shuffles.
+  bool emitBitSwaps(tile::ConvertLayoutOp op);
   mlir::LogicalResult emitReduce(tile::ReduceOp op);
   /// The value of the lane whose number differs by `mask`.
   mlir::Value shuffle(mlir::Value value, int64_t mask);
@@ -89,8 +104,13 @@ private:
   mlir::LogicalResult renameTokens(mlir::scf::ForOp op, mlir::ValueRange from,
                                    mlir::ValueRange to);
 
-  // Contractions (EmitDot.cpp).
+  // Contractions (EmitDot.cpp, EmitMma.cpp).
   void emitDot(tile::DotOp op);
+  void emitMma(tile::DotOp op);
+  void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
+  mlir::Value getWord(mlir::Value tile, int64_t first);
+  mlir::Value withWord(mlir::Value tile, int64_t first, mlir::Value word);
+  mlir::Value getMmaOperandWord(mlir::Value word);
 
   // Clusters (EmitClusterReduce.cpp).
   void emitClusterBarriers();
@@ -130,9 +150,15 @@ private:
     /// For each element of a partial access; empty if there is none.
     llvm::SmallVector<mlir::Value> elements;
   };
-  template <typename OpT>
-  Extent getExtent(OpT op, mlir::ValueRange corner,
+  Extent getExtent(mlir::Operation *op, mlir::ValueRange corner,
                    mlir::ValueRange coordinates);
+  /// Where a box access lies: one corner coordinate for each tile dimension.
+  struct Box {
+    llvm::SmallVector<int64_t> dims, steps;
+    llvm::SmallVector<mlir::Value> indices, corner;
+  };
+  Box getBox(mlir::Operation *op, llvm::SmallVector<mlir::Value> indices,
+             int64_t rank);
   mlir::Value loadElements(mlir::VectorType type, mlir::Value pointer,
                            llvm::ArrayRef<mlir::Value> inBounds,
                            mlir::Value base);
@@ -183,6 +209,8 @@ private:
                          int64_t width);
   mlir::Value getSharedPointer(mlir::Value buffer, tile::BufferType type,
                                mlir::ValueRange coordinates);
+  mlir::Value getSwizzledPointer(mlir::Value buffer, tile::BufferType type,
+                                 mlir::ValueRange coordinates);
 
   // Values.
   mlir::Value lookup(mlir::Value value) { return mapping.lookup(value); }
@@ -219,7 +247,8 @@ private:
   /// Where values of the whole kernel are computed: before its first loop.
   mlir::Block *entry = nullptr;
   int64_t sharedBytes = 0;
-  /// Tokens of groups of asynchronous copies, in the order of their commits.
+  CopyGroups copyGroups;
+  /// Tokens of asynchronous copies, in the order in which they started.
   llvm::SmallVector<mlir::Value> inFlight;
 };
 

@@ -9,6 +9,10 @@
 //
 //   scf.for %k = %c0 to %c8192 step %c2048 { ... } {tile.unroll = 4 : i64}
 //
+// A loop that adds up products is marked with 1 if its body is too large to
+// repeat: LLVM would lay out all iterations of a short one, and ptxas would
+// keep operands of several at once in registers that it doesn't have.
+//
 // Legality: a mark changes no values. It divides the trip count, so that no
 // remainder is left, and keeps the unrolled body within the instruction cache.
 
@@ -51,8 +55,12 @@ static int64_t estimateInstructions(scf::ForOp loop) {
                                             : Type();
     LayoutAttr layout = type ? getLayout(type) : LayoutAttr();
     int64_t count = layout ? layout.getLinearLayout().getNumRegisters() : 1;
-    if (auto dot = dyn_cast<DotOp>(op))
+    if (auto dot = dyn_cast<DotOp>(op)) {
+      constexpr int64_t sumsOfInstruction = 4;
       count *= dot.getContractedSize();
+      if (dot.getAtomAttr())
+        count /= sumsOfInstruction * dot.getAtomDepth();
+    }
     // Loops inside have been unrolled already.
     for (Operation *at = op->getParentOp(); at != loop; at = at->getParentOp())
       if (auto factor = at->getAttrOfType<IntegerAttr>("tile.unroll"))
@@ -62,12 +70,24 @@ static int64_t estimateInstructions(scf::ForOp loop) {
   return instructions;
 }
 
+static bool hasDot(scf::ForOp loop) {
+  return loop.walk([](DotOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Whether the steps of a chunk are laid out in the loop already.
+static bool hasStepsOfMma(scf::ForOp loop) {
+  auto dots = loop.getBody()->getOps<DotOp>();
+  return std::distance(dots.begin(), dots.end()) > 1 &&
+         (*dots.begin()).getAtomAttr();
+}
+
 int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
   // 32 KB at 16 bytes each, a quarter of the instruction cache of a
   // multiprocessor (128 KB since Volta).
   constexpr int64_t instructionBudget = 2048;
   std::optional<int64_t> trips = getTripCount(loop);
-  if (!trips || *trips < 2)
+  if (!trips || *trips < 2 || hasStepsOfMma(loop))
     return 1;
   most =
       std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
@@ -101,14 +121,19 @@ struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
     bool changed = false;
     for (scf::ForOp loop : loops) {
       int64_t factor = chooseUnroll(loop, most);
-      if (factor == 1)
+      bool isKept = factor == 1 && hasDot(loop);
+      if (factor == 1 && !isKept)
         continue;
       loop->setAttr(
           "tile.unroll",
           IntegerAttr::get(IntegerType::get(&getContext(), 64), factor));
-      remark::passed(loop.getLoc(), options) << remark::add(
-          "{0} of {1} iterations at once", factor, *getTripCount(loop));
       changed = true;
+      if (isKept)
+        remark::passed(loop.getLoc(), options)
+            << "a loop over chunks stays one";
+      else
+        remark::passed(loop.getLoc(), options) << remark::add(
+            "{0} of {1} iterations at once", factor, *getTripCount(loop));
     }
     if (changed)
       return;

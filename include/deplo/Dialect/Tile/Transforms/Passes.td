@@ -106,11 +106,19 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
     `1x64`, one size for each parallel axis), `warps`, `vector`, `cluster` (the
     most blocks that share a row, `auto` or `never`), `chunk`, `unroll`, `thread`
     (such as `8x8`: rows and columns of a contraction in a thread), `stages`,
-    `stage_inputs`, `async_copy`, `pad_smem` and `programmatic_launch`.
+    `atom` (`fma` or `mma_sync`), `warp_tile` (such as `64x64`: rows and columns
+    of a contraction by tensor cores in a warp), `stage_inputs`, `async_copy`,
+    `swizzle_smem`, `pad_smem` and `programmatic_launch`.
+
+    Products of f16 and bf16 are exact in f32, so tensor cores take such
+    contractions where the target has them. They take those of f32 where
+    `precision` is `tf32`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
-    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">];
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
+    Option<"precision", "precision", "std::string", "\"ieee\"",
+           "what products of f32 may be computed in: ieee or tf32">];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
@@ -188,33 +196,33 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
 
     ```mlir
     func.func @main(%arg0: memref<32x2048xf32>, %arg1: memref<2048x256xf32>, %arg2: memref<32x256xf32> {loop.result}) {
-      %alloc = memref.alloc() : memref<32x32x256xf32>
-      %reinterpret_cast = memref.reinterpret_cast %arg0 to offset: [0], sizes: [32, 32, 64], strides: [2048, 64, 1] : memref<32x2048xf32> to memref<32x32x64xf32>
-      %reinterpret_cast_0 = memref.reinterpret_cast %arg1 to offset: [0], sizes: [32, 64, 256], strides: [16384, 256, 1] : memref<2048x256xf32> to memref<32x64x256xf32>
-      loop.launch @mm_parts(%alloc, %reinterpret_cast, %reinterpret_cast_0) : memref<32x32x256xf32>, memref<32x32x64xf32>, memref<32x64x256xf32>
-      loop.launch @mm(%arg2, %alloc) : memref<32x256xf32>, memref<32x32x256xf32>
+      %alloc = memref.alloc() : memref<16x32x256xf32>
+      %reinterpret_cast = memref.reinterpret_cast %arg0 to offset: [0], sizes: [32, 16, 128], strides: [2048, 128, 1] : memref<32x2048xf32> to memref<32x16x128xf32>
+      %reinterpret_cast_0 = memref.reinterpret_cast %arg1 to offset: [0], sizes: [16, 128, 256], strides: [32768, 256, 1] : memref<2048x256xf32> to memref<16x128x256xf32>
+      loop.launch @mm_parts(%alloc, %reinterpret_cast, %reinterpret_cast_0) : memref<16x32x256xf32>, memref<32x16x128xf32>, memref<16x128x256xf32>
+      loop.launch @mm(%arg2, %alloc) : memref<32x256xf32>, memref<16x32x256xf32>
       return
     }
-    loop.kernel @mm_parts(%arg0: memref<32x32x256xf32>, %arg1: memref<32x32x64xf32>, %arg2: memref<32x64x256xf32>) {
+    loop.kernel @mm_parts(%arg0: memref<16x32x256xf32>, %arg1: memref<32x16x128xf32>, %arg2: memref<16x128x256xf32>) {
       loop.for %i = 0 to 32 {
         loop.for %j = 0 to 256 {
-          loop.for %l = 0 to 32 {
-            %0 = loop.reduce add %k = 0 to 64 : f32 {
-              %1 = loop.load %arg1[%i, %l, %k] : memref<32x32x64xf32>
-              %2 = loop.load %arg2[%l, %k, %j] : memref<32x64x256xf32>
+          loop.for %l = 0 to 16 {
+            %0 = loop.reduce add %k = 0 to 128 : f32 {
+              %1 = loop.load %arg1[%i, %l, %k] : memref<32x16x128xf32>
+              %2 = loop.load %arg2[%l, %k, %j] : memref<16x128x256xf32>
               %3 = arith.mulf %1, %2 : f32
               loop.yield %3 : f32
             }
-            loop.store %0, %arg0[%l, %i, %j] : memref<32x32x256xf32>
+            loop.store %0, %arg0[%l, %i, %j] : memref<16x32x256xf32>
           }
         }
       }
     }
-    loop.kernel @mm(%y: memref<32x256xf32>, %arg0: memref<32x32x256xf32>) {
+    loop.kernel @mm(%y: memref<32x256xf32>, %arg0: memref<16x32x256xf32>) {
       loop.for %i = 0 to 32 {
         loop.for %j = 0 to 256 {
-          %0 = loop.reduce add %k = 0 to 32 : f32 {
-            %1 = loop.load %arg0[%k, %i, %j] : memref<32x32x256xf32>
+          %0 = loop.reduce add %k = 0 to 16 : f32 {
+            %1 = loop.load %arg0[%k, %i, %j] : memref<16x32x256xf32>
             loop.yield %1 : f32
           }
           loop.store %0, %y[%i, %j] : memref<32x256xf32>
@@ -225,7 +233,9 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "knobs decided already, of which this step reads split_k=4">,
-    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">];
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
+    Option<"precision", "precision", "std::string", "\"ieee\"",
+           "what products of f32 may be computed in: ieee or tf32">];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
@@ -238,13 +248,13 @@ def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
     Before:
 
     ```mlir
-    tile.kernel @mm(%x: memref<64x512xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
-      %s = loop.reduce add %k = 0 to 512 : tensor<64x32xf32> {
-        %a = tile.load %x[%i, %k] dims [0] : memref<64x512xf32> -> tensor<64xf32>
-        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<32xf32>
-        %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
-        %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
-        %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    tile.kernel @mm(%x: memref<64x100xf32>, %w: memref<100x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %s = loop.reduce add %k = 0 to 100 : tensor<64x32xf32> {
+        %a = tile.load %x[%i, %k] dims [0] : memref<64x100xf32> -> tensor<64xf32>
+        %b = tile.load %w[%k, %j] dims [1] : memref<100x32xf32> -> tensor<32xf32>
+        %ab = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+        %bb = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+        %p = arith.mulf %ab, %bb : tensor<64x32xf32>
         loop.yield %p : tensor<64x32xf32>
       }
       tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
@@ -254,18 +264,18 @@ def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
     After, with `chunk = 16`:
 
     ```mlir
-    tile.kernel @mm(%x: memref<64x512xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
-      %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+    tile.kernel @mm(%x: memref<64x100xf32>, %w: memref<100x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %cst = arith.constant dense<0.000000e+00> : tensor<64x32xf32>
       %c0 = arith.constant 0 : index
-      %c512 = arith.constant 512 : index
+      %c112 = arith.constant 112 : index
       %c16 = arith.constant 16 : index
-      %s = scf.for %k = %c0 to %c512 step %c16 iter_args(%acc = %zeros) -> (tensor<64x32xf32>) {
-        %a = tile.load %x[%i, %k] : memref<64x512xf32> -> tensor<64x16xf32>
-        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<16x32xf32>
-        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
-        scf.yield %d : tensor<64x32xf32>
+      %0 = scf.for %arg0 = %c0 to %c112 step %c16 iter_args(%arg1 = %cst) -> (tensor<64x32xf32>) {
+        %1 = tile.load %x[%i, %arg0] bounds [64, 100] : memref<64x100xf32> -> tensor<64x16xf32>
+        %2 = tile.load %w[%arg0, %j] bounds [100, 32] : memref<100x32xf32> -> tensor<16x32xf32>
+        %3 = tile.dot %1 dims [0, 2], %2 dims [2, 1], %arg1 : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
+        scf.yield %3 : tensor<64x32xf32>
       }
-      tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+      tile.store %0, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
     }
     ```
 
@@ -607,6 +617,31 @@ def AlignRowsPass : Pass<"deplo-align-rows", "::deplo::tile::KernelOp"> {
     Option<"alignment", "alignment", "int64_t", "16", "bytes that the addresses of memrefs are multiples of">];
 }
 
+def TensorizePass : Pass<"deplo-tensorize", "::deplo::tile::KernelOp"> {
+  let summary = "chooses the instruction of contractions";
+  let description = [{
+    Gives each `tile.dot` the atom that the schedule says, and as many warps along
+    rows and columns as there are warp tiles. With it come the layouts that
+    `register_tile` assigns. Before:
+
+    ```mlir
+    %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
+    ```
+
+    After, with `warp_tile = [64, 32]` in a kernel of eight warps:
+
+    ```mlir
+    %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [2, 4]> : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
+    ```
+
+    The types must be those of `mma.sync`, the target sm_80 or later, and a chunk
+    a whole number of instructions deep.
+  }];
+  let options = [
+    ListOption<"warpTile", "warp-tile", "int64_t",
+               "rows and columns of a warp by mma.sync; the schedule's if empty">];
+}
+
 def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
   let summary = "says which thread holds which element of every tile";
   let description = [{
@@ -669,18 +704,142 @@ def PermuteRegisterTilePass : Pass<"deplo-permute-register-tile", "::deplo::tile
     need fewer wavefronts. Before, eight rows in a row in each of four lanes:
 
     ```mlir
-    #rows = #tile.layout<[32], register = [[1], [2], [4]], lane = [[0], [0], [0], [8], [16]], warp = []>
+    #acc = #tile.layout<[32, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+    #lhs = #tile.layout<[32, 4], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 0], [0, 0], [0, 0]], warp = []>
+    #rhs = #tile.layout<[4, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0]], lane = [[0, 0], [0, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+    tile.kernel @mm(%x: memref<32x32xf32>, %w: memref<4x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %zeros = arith.constant dense<0.0> : tensor<32x32xf32, #acc>
+      %s = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %s : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %s[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x4xf32, #lhs>
+      %b = tile.load %w[%c0, %c0] : memref<4x32xf32> -> tensor<4x32xf32, #rhs>
+      %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<32x4xf32, #lhs>, tensor<4x32xf32, #rhs>, tensor<32x32xf32, #acc>
+      tile.store %d, %y[%c0, %c0] : tensor<32x32xf32, #acc>, memref<32x32xf32>
+    }
     ```
 
     After, in strips of one:
 
     ```mlir
-    #rows = #tile.layout<[32], register = [[4], [8], [16]], lane = [[0], [0], [0], [1], [2]], warp = []>
+    #layout = #tile.layout<[32, 32], register = [[0, 1], [0, 2], [1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+    #layout1 = #tile.layout<[32, 4], register = [[0, 1], [0, 2], [1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 0], [0, 0], [0, 0]], warp = []>
+    #layout2 = #tile.layout<[4, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0]], lane = [[0, 0], [0, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+    tile.kernel @mm(%x: memref<32x32xf32>, %w: memref<4x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %cst = arith.constant dense<0.000000e+00> : tensor<32x32xf32, #layout>
+      %0 = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %0 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.barrier
+      %1 = tile.read %0[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x4xf32, #layout1>
+      %2 = tile.load %w[%c0, %c0] : memref<4x32xf32> -> tensor<4x32xf32, #layout2>
+      %3 = tile.dot %1 dims [0, 2], %2 dims [2, 1], %cst : tensor<32x4xf32, #layout1>, tensor<4x32xf32, #layout2>, tensor<32x32xf32, #layout>
+      tile.store %3, %y[%c0, %c0] : tensor<32x32xf32, #layout>, memref<32x32xf32>
+    }
     ```
   }];
   let options = [
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
+}
+
+def WidenStoresPass : Pass<"deplo-widen-stores", "::deplo::tile::KernelOp"> {
+  let summary = "lanes exchange elements so that stores are 16 bytes wide";
+  let description = [{
+    A lane holds two neighbours of an accumulator of tensor cores, and four lanes
+    a run of eight. Lanes that exchange registers before the store hold runs of 16
+    bytes each. Where memory allows that, and in kernels with an atom. Before:
+
+    ```mlir
+    #fragments = #tile.layout<[16, 32], register = [[0, 1], [8, 0], [0, 8], [0, 16]],
+                              lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+    tile.store %a, %y[%i, %j] : tensor<16x32xf16, #fragments>, memref<64x64xf16>
+    ```
+
+    After:
+
+    ```mlir
+    #rows = #tile.layout<[16, 32], register = [[0, 1], [0, 2], [0, 4], [8, 0]],
+                         lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = []>
+    %b = tile.convert_layout %a : tensor<16x32xf16, #fragments> -> tensor<16x32xf16, #rows>
+    tile.store %b, %y[%i, %j] : tensor<16x32xf16, #rows>, memref<64x64xf16>
+    ```
+  }];
+  let options = [
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def RasterizeGridPass : Pass<"deplo-rasterize-grid", "::deplo::tile::KernelOp"> {
+  let summary = "numbers the blocks of a contraction so that those at once share operands";
+  let description = [{
+    A row of blocks reads all columns of the second operand. Blocks that go down a
+    group of rows before the next column read, as many as run at once, about as
+    many rows as columns: fewer elements in all. Before:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<4096x64xf16>, %w: memref<64x4096xf16>) axes(%i = 4096 step 128 grid, %j = 4096 step 256 grid) warps(8) {
+    ```
+
+    After, for 132 multiprocessors:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<4096x64xf16>, %w: memref<64x4096xf16>) axes(%i = 4096 step 128 grid, %j = 4096 step 256 grid) warps(8) attributes {tile.raster = 16 : i64} {
+    ```
+  }];
+  let options = [
+    Option<"group", "group", "int64_t", "0",
+           "rows of blocks in a group; 0 for those that suit the target">];
+}
+
+def PrefetchFragmentsPass : Pass<"deplo-prefetch-fragments", "::deplo::tile::KernelOp"> {
+  let summary = "fragments are read from shared memory a step ahead of tensor cores";
+  let description = [{
+    In a pipelined loop over chunks, tensor cores would wait for each read of
+    shared memory. The steps of a chunk are laid out one after the other, each
+    after the reads of the next one, and the loop carries the fragments of the
+    next chunk's first step: its await and barrier come before the last step of
+    this one. Before:
+
+    ```mlir
+    %r, %rt = scf.for %k = %c0 to %c512 step %c32 iter_args(%acc = %zeros, %t = %t0) {
+      tile.await %t
+      tile.barrier
+      %u = tile.async_copy %x[%i, %k + 32] to %next
+      %d = scf.for %kk = %c0 to %c32 step %c16 iter_args(%c = %acc) {
+        %a = tile.read %s[%c0, %kk]
+        %b = tile.read %s[%c0, %kk]
+        %e = tile.dot %a dims [0, 2], %b dims [1, 2], %c atom<mma_sync, warps = [1, 1]>
+        scf.yield %e
+      }
+      scf.yield %d, %u
+    }
+    tile.await %rt
+    ```
+
+    After:
+
+    ```mlir
+    tile.await %t0
+    tile.barrier
+    %a0 = tile.read %s0[%c0, %c0]
+    %b0 = tile.read %s0[%c0, %c0]
+    %r, %ra, %rb = scf.for %k = %c0 to %c512 step %c32 iter_args(%acc = %zeros, %a = %a0, %b = %b0) {
+      %u = tile.async_copy %x[%i, %k + 32] to %next
+      %a1 = tile.read %s[%c0, %c16]
+      %b1 = tile.read %s[%c0, %c16]
+      %d = tile.dot %a dims [0, 2], %b dims [1, 2], %acc atom<mma_sync, warps = [1, 1]>
+      tile.await %u
+      tile.barrier
+      %a2 = tile.read %next[%c0, %c0]
+      %b2 = tile.read %next[%c0, %c0]
+      %e = tile.dot %a1 dims [0, 2], %b1 dims [1, 2], %d atom<mma_sync, warps = [1, 1]>
+      scf.yield %e, %a2, %b2
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def PrefetchChunksPass : Pass<"deplo-prefetch-chunks", "::deplo::tile::KernelOp"> {
@@ -740,26 +899,39 @@ def DoubleBufferPass : Pass<"deplo-double-buffer", "::deplo::tile::KernelOp"> {
     stages. The barrier that ended the iteration goes. Before:
 
     ```mlir
-    %s = tile.alloc : !tile.buffer<64x16xf32, #tile.shared<>>
-    scf.for %k = %c0 to %c512 step %c16 {
-      tile.copy %x[%i, %k] to %s
-      tile.barrier
-      %a = tile.read %s[%c0, %c0]
-      tile.barrier
+    tile.kernel @chunks(%x: memref<64x512xf32>, %y: memref<64x512xf32>) axes(%i = 64 step 64 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c512 = arith.constant 512 : index
+      %s = tile.alloc : !tile.buffer<64x16xf32, #tile.shared<>>
+      scf.for %k = %c0 to %c512 step %c16 {
+        tile.copy %x[%i, %k] to %s : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+        tile.barrier
+        %a = tile.read %s[%c0, %c0] : !tile.buffer<64x16xf32, #tile.shared<>> -> tensor<64x16xf32>
+        tile.store %a, %y[%i, %k] : tensor<64x16xf32>, memref<64x512xf32>
+        tile.barrier
+      }
     }
     ```
 
     After, with two stages:
 
     ```mlir
-    %r = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
-    scf.for %k = %c0 to %c512 step %c16 {
-      %n = arith.divui %k, %c16 : index
-      %m = arith.remui %n, %c2 : index
-      %s = tile.slot %r[%m]
-      tile.copy %x[%i, %k] to %s
-      tile.barrier
-      %a = tile.read %s[%c0, %c0]
+    tile.kernel @chunks(%x: memref<64x512xf32>, %y: memref<64x512xf32>) axes(%i = 64 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c512 = arith.constant 512 : index
+      %0 = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
+      %c2 = arith.constant 2 : index
+      scf.for %arg0 = %c0 to %c512 step %c16 {
+        %1 = arith.divui %arg0, %c16 : index
+        %2 = arith.remui %1, %c2 : index
+        %3 = tile.slot %0[%2] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+        tile.copy %x[%i, %arg0] to %3 : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+        tile.barrier
+        %4 = tile.read %3[%c0, %c0] : !tile.buffer<64x16xf32, #tile.shared<>> -> tensor<64x16xf32>
+        tile.store %4, %y[%i, %arg0] : tensor<64x16xf32>, memref<64x512xf32>
+      }
     }
     ```
   }];
@@ -776,30 +948,57 @@ def PipelineKOuterPass : Pass<"deplo-pipeline-k-outer", "::deplo::tile::KernelOp
     those of a later one: one less than there are slots. Before:
 
     ```mlir
-    scf.for %k = %c0 to %c512 step %c16 {
-      %s = tile.slot %r[%m]
-      %t = tile.async_copy %x[%i, %k] to %s
-      tile.await %t
-      tile.barrier
-      %a = tile.read %s[%c0, %c0]
+    tile.kernel @chunks(%x: memref<64x512xf32>, %y: memref<64x512xf32>) axes(%i = 64 step 64 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c2 = arith.constant 2 : index
+      %c16 = arith.constant 16 : index
+      %c512 = arith.constant 512 : index
+      %r = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
+      scf.for %k = %c0 to %c512 step %c16 {
+        %n = arith.divui %k, %c16 : index
+        %m = arith.remui %n, %c2 : index
+        %s = tile.slot %r[%m] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+        %t = tile.async_copy %x[%i, %k] to %s vector 4 : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+        tile.await %t
+        tile.barrier
+        %a = tile.read %s[%c0, %c0] : !tile.buffer<64x16xf32, #tile.shared<>> -> tensor<64x16xf32>
+        tile.store %a, %y[%i, %k] : tensor<64x16xf32>, memref<64x512xf32>
+      }
     }
     ```
 
     After, with two slots:
 
     ```mlir
-    %s0 = tile.slot %r[%c0]
-    %t0 = tile.async_copy %x[%i, %c0] to %s0
-    %last = scf.for %k = %c0 to %c512 step %c16 iter_args(%t = %t0) {
-      tile.await %t
-      tile.barrier
-      %next = tile.slot %r[%m1]
-      %u = tile.async_copy %x[%i, %k + 16] to %next
-      %s = tile.slot %r[%m]
-      %a = tile.read %s[%c0, %c0]
-      scf.yield %u
+    tile.kernel @chunks(%x: memref<64x512xf32>, %y: memref<64x512xf32>) axes(%i = 64 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c2 = arith.constant 2 : index
+      %c16 = arith.constant 16 : index
+      %c512 = arith.constant 512 : index
+      %0 = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
+      %c0_0 = arith.constant 0 : index
+      %1 = arith.divui %c0_0, %c16 : index
+      %2 = arith.remui %1, %c2 : index
+      %3 = tile.slot %0[%2] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+      %4 = tile.async_copy %x[%i, %c0_0] to %3 bounds [64, 512] vector 4 : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+      %c16_1 = arith.constant 16 : index
+      %5 = scf.for %arg0 = %c0 to %c512 step %c16 iter_args(%arg1 = %4) -> (!tile.token) {
+        tile.await %arg1
+        tile.barrier
+        %6 = arith.addi %arg0, %c16_1 : index
+        %7 = arith.divui %6, %c16 : index
+        %8 = arith.remui %7, %c2 : index
+        %9 = tile.slot %0[%8] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+        %10 = tile.async_copy %x[%i, %6] to %9 bounds [64, 512] vector 4 : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+        %11 = arith.divui %arg0, %c16 : index
+        %12 = arith.remui %11, %c2 : index
+        %13 = tile.slot %0[%12] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+        %14 = tile.read %13[%c0, %c0] : !tile.buffer<64x16xf32, #tile.shared<>> -> tensor<64x16xf32>
+        tile.store %14, %y[%i, %arg0] : tensor<64x16xf32>, memref<64x512xf32>
+        scf.yield %10 : !tile.token
+      }
+      tile.await %5
     }
-    tile.await %last
     ```
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
@@ -813,30 +1012,50 @@ def StageTotalsPass : Pass<"deplo-stage-totals", "::deplo::tile::KernelOp"> {
     are added to them: their registers serve more warps. Before:
 
     ```mlir
-    %s = scf.for %k = %c0 to %c4096 step %c16 iter_args(%total = %zeros) {
-      %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros
-      %t = arith.addf %total, %d
-      scf.yield %t
+    tile.kernel @mm(%x: memref<32x4096xf32>, %w: memref<4096x32xf32>, %y: memref<32x32xf32>) axes(%i = 32 step 32 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c4096 = arith.constant 4096 : index
+      %zeros = arith.constant dense<0.0> : tensor<32x32xf32>
+      %s = scf.for %k = %c0 to %c4096 step %c16 iter_args(%total = %zeros) -> (tensor<32x32xf32>) {
+        %a = tile.load %x[%i, %k] : memref<32x4096xf32> -> tensor<32x16xf32>
+        %b = tile.load %w[%k, %c0] : memref<4096x32xf32> -> tensor<16x32xf32>
+        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<32x16xf32>, tensor<16x32xf32>, tensor<32x32xf32>
+        %t = arith.addf %total, %d : tensor<32x32xf32>
+        scf.yield %t : tensor<32x32xf32>
+      }
+      tile.store %s, %y[%i, %c0] : tensor<32x32xf32>, memref<32x32xf32>
     }
     ```
 
     After, with 512 terms:
 
     ```mlir
-    %totals = tile.alloc : !tile.buffer<64x128xf32, #tile.shared<>>
-    tile.write %zeros, %totals[%c0, %c0]
-    scf.for %o = %c0 to %c4096 step %c512 {
-      %n = arith.addi %o, %c512 : index
-      %end = arith.minui %n, %c4096 : index
-      %p = scf.for %k = %o to %end step %c16 iter_args(%acc = %zeros) {
-        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc
-        scf.yield %d
+    tile.kernel @mm(%x: memref<32x4096xf32>, %w: memref<4096x32xf32>, %y: memref<32x32xf32>) axes(%i = 32 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c4096 = arith.constant 4096 : index
+      %cst = arith.constant dense<0.000000e+00> : tensor<32x32xf32>
+      %c0_0 = arith.constant 0 : index
+      %c512 = arith.constant 512 : index
+      %0 = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.write %cst, %0[%c0_0, %c0_0] : tensor<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+      scf.for %arg0 = %c0 to %c4096 step %c512 {
+        %2 = arith.addi %arg0, %c512 : index
+        %3 = arith.minui %2, %c4096 : index
+        %4 = scf.for %arg1 = %arg0 to %3 step %c16 iter_args(%arg2 = %cst) -> (tensor<32x32xf32>) {
+          %7 = tile.load %x[%i, %arg1] : memref<32x4096xf32> -> tensor<32x16xf32>
+          %8 = tile.load %w[%arg1, %c0] : memref<4096x32xf32> -> tensor<16x32xf32>
+          %9 = tile.dot %7 dims [0, 2], %8 dims [2, 1], %arg2 : tensor<32x16xf32>, tensor<16x32xf32>, tensor<32x32xf32>
+          scf.yield %9 : tensor<32x32xf32>
+        }
+        %5 = tile.read %0[%c0_0, %c0_0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32>
+        %6 = arith.addf %5, %4 : tensor<32x32xf32>
+        tile.write %6, %0[%c0_0, %c0_0] : tensor<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
       }
-      %t = tile.read %totals[%c0, %c0]
-      %u = arith.addf %t, %p
-      tile.write %u, %totals[%c0, %c0]
+      %1 = tile.read %0[%c0_0, %c0_0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32>
+      tile.store %1, %y[%i, %c0] : tensor<32x32xf32>, memref<32x32xf32>
     }
-    %s = tile.read %totals[%c0, %c0]
     ```
 
     Legal because the sum is associative by declaration and each thread reads what
@@ -872,6 +1091,49 @@ def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
       %t = tile.async_copy %x[%i, %c0] to %row vector 4 : memref<32x2048xf32>, !tile.buffer<1x2048xf32, #tile.shared<>>
       tile.await %t
       tile.barrier
+    }
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def SwizzleSmemPass : Pass<"deplo-swizzle-smem", "::deplo::tile::KernelOp"> {
+  let summary = "exchanges chunks of the rows of shared buffers against bank conflicts";
+  let description = [{
+    `ldmatrix` reads eight rows of 16 bytes at once, all at one column: without a
+    swizzle they lie in the same banks if rows are 128 bytes or more apart. With
+    it, each row has its 16-byte chunks at other places, by exclusive or with the
+    row's number. Unlike a pad it takes no memory and keeps rows aligned.
+    Chooses the swizzle of fewest wavefronts, by the model of banks in
+    SharedMemory.h, for buffers that `ldmatrix` alone reads; with `always` for any
+    other as well. Before:
+
+    ```mlir
+    #a = #tile.layout<[16, 64], register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]],
+                      lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+    tile.kernel @read(%x: memref<16x64xf16>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : !tile.buffer<16x64xf16, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %b : memref<16x64xf16>, !tile.buffer<16x64xf16, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %b[%c0, %c0] : !tile.buffer<16x64xf16, #tile.shared<>> -> tensor<16x64xf16, #a>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #a = #tile.layout<[16, 64], register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]],
+                      lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+    tile.kernel @read(%x: memref<16x64xf16>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : !tile.buffer<16x64xf16, #tile.shared<swizzle = 128>>
+      tile.copy %x[%c0, %c0] to %b : memref<16x64xf16>, !tile.buffer<16x64xf16, #tile.shared<swizzle = 128>>
+      tile.barrier
+      %a = tile.read %b[%c0, %c0] : !tile.buffer<16x64xf16, #tile.shared<swizzle = 128>> -> tensor<16x64xf16, #a>
     }
     ```
   }];
@@ -930,17 +1192,33 @@ def HoistLoadsPass : Pass<"deplo-hoist-loads", "::deplo::tile::KernelOp"> {
     is the time of the kernel. Before:
 
     ```mlir
-    %a = tile.load %x[%i, %c0]
-    %s = tile.reduce [add] %a axis 1
-    %b = tile.load %w[%c0]
+    #row = #tile.layout<[1, 128], register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    #column = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = []>
+    tile.kernel @scaled(%x: memref<4x128xf32>, %w: memref<4x128xf32>, %y: memref<4x128xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x[%i, %c0] : memref<4x128xf32> -> tensor<1x128xf32, #row>
+      %s = tile.reduce [add] %a axis 1 : tensor<1x128xf32, #row> -> tensor<1xf32, #column>
+      %b = tile.load %w[%i, %c0] : memref<4x128xf32> -> tensor<1x128xf32, #row>
+      %t = tile.broadcast %s dims [0] : tensor<1xf32, #column> -> tensor<1x128xf32, #row>
+      %c = arith.mulf %b, %t : tensor<1x128xf32, #row>
+      tile.store %c, %y[%i, %c0] : tensor<1x128xf32, #row>, memref<4x128xf32>
+    }
     ```
 
     After:
 
     ```mlir
-    %a = tile.load %x[%i, %c0]
-    %b = tile.load %w[%c0]
-    %s = tile.reduce [add] %a axis 1
+    #layout = #tile.layout<[1, 128], register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    #layout1 = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = []>
+    tile.kernel @scaled(%x: memref<4x128xf32>, %w: memref<4x128xf32>, %y: memref<4x128xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] : memref<4x128xf32> -> tensor<1x128xf32, #layout>
+      %1 = tile.load %w[%i, %c0] : memref<4x128xf32> -> tensor<1x128xf32, #layout>
+      %2 = tile.reduce [add] %0 axis 1 : tensor<1x128xf32, #layout> -> tensor<1xf32, #layout1>
+      %3 = tile.broadcast %2 dims [0] : tensor<1xf32, #layout1> -> tensor<1x128xf32, #layout>
+      %4 = arith.mulf %1, %3 : tensor<1x128xf32, #layout>
+      tile.store %4, %y[%i, %c0] : tensor<1x128xf32, #layout>, memref<4x128xf32>
+    }
     ```
 
     A larger grid hides the latency behind other blocks, and the registers that
@@ -955,7 +1233,9 @@ def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
   let description = [{
     Step 016. Sets `tile.unroll` on loops with constant bounds: the largest
     divisor of the trip count that the schedule and the instruction cache allow,
-    or, if that is at most half of what they allow, what they allow.
+    or, if that is at most half of what they allow, what they allow. A loop over
+    chunks of a contraction that is not unrolled is marked with 1, so that nothing
+    else unrolls it.
     Before:
 
     ```mlir
@@ -1001,21 +1281,35 @@ def BatchLoadsPass : Pass<"deplo-batch-loads", "::deplo::tile::KernelOp"> {
     come first, as many as registers are left for. Before:
 
     ```mlir
-    scf.for %k = %c0 to %c3072 step %c256 {
-      %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
-      tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
-    } {tile.unroll = 2 : i64}
+    #row = #tile.layout<[256], register = [[1], [2], [128]], lane = [[4], [8], [16], [32], [64]], warp = []>
+    tile.kernel @copy(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c3072 = arith.constant 3072 : index
+      scf.for %k = %c0 to %c3072 step %c256 {
+        %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
+        tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
+      } {tile.unroll = 2 : i64}
+    }
     ```
 
     After:
 
     ```mlir
-    scf.for %k = %c0 to %c3072 step %c512 {
-      %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
-      %n = arith.addi %k, %c256 : index
-      %b = tile.load %x[%n] : memref<3072xf32> -> tensor<256xf32, #row>
-      tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
-      tile.store %b, %y[%n] : tensor<256xf32, #row>, memref<3072xf32>
+    #layout = #tile.layout<[256], register = [[1], [2], [128]], lane = [[4], [8], [16], [32], [64]], warp = []>
+    tile.kernel @copy(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c3072 = arith.constant 3072 : index
+      %c512 = arith.constant 512 : index
+      %c256_0 = arith.constant 256 : index
+      scf.for %arg0 = %c0 to %c3072 step %c512 {
+        %0 = tile.load %x[%arg0] : memref<3072xf32> -> tensor<256xf32, #layout>
+        %1 = arith.addi %arg0, %c256_0 : index
+        %2 = tile.load %x[%1] : memref<3072xf32> -> tensor<256xf32, #layout>
+        tile.store %0, %y[%arg0] : tensor<256xf32, #layout>, memref<3072xf32>
+        tile.store %2, %y[%1] : tensor<256xf32, #layout>, memref<3072xf32>
+      }
     }
     ```
 
@@ -1055,6 +1349,55 @@ def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelO
   let options = [
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
+}
+
+def EliminateBarriersPass : Pass<"deplo-eliminate-barriers", "::deplo::tile::KernelOp"> {
+  let summary = "barriers that keep nothing apart go";
+  let description = [{
+    Removes each barrier between accesses that are all reads, of different memory,
+    or of the same threads. Which thread touches which element follows from the
+    layouts of tiles, and from how copies are dealt to threads: vector by vector, in
+    turn. Here each thread reads what it has copied itself. Before:
+
+    ```mlir
+    #row = #tile.layout<[1, 256], register = [[0, 1], [0, 2], [0, 128]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    tile.kernel @row(%x: memref<4x1024xf32>, %y: memref<4x1024xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c1024 = arith.constant 1024 : index
+      %s = tile.alloc : !tile.buffer<1x1024xf32, #tile.shared<>>
+      %t = tile.async_copy %x[%i, %c0] to %s vector 4 : memref<4x1024xf32>, !tile.buffer<1x1024xf32, #tile.shared<>>
+      tile.await %t
+      tile.barrier
+      scf.for %k = %c0 to %c1024 step %c256 {
+        %a = tile.read %s[%c0, %k] vector 4 : !tile.buffer<1x1024xf32, #tile.shared<>> -> tensor<1x256xf32, #row>
+        tile.store %a, %y[%i, %k] vector 4 : tensor<1x256xf32, #row>, memref<4x1024xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #row = #tile.layout<[1, 256], register = [[0, 1], [0, 2], [0, 128]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    tile.kernel @row(%x: memref<4x1024xf32>, %y: memref<4x1024xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c1024 = arith.constant 1024 : index
+      %s = tile.alloc : !tile.buffer<1x1024xf32, #tile.shared<>>
+      %t = tile.async_copy %x[%i, %c0] to %s vector 4 : memref<4x1024xf32>, !tile.buffer<1x1024xf32, #tile.shared<>>
+      tile.await %t
+      scf.for %k = %c0 to %c1024 step %c256 {
+        %a = tile.read %s[%c0, %k] vector 4 : !tile.buffer<1x1024xf32, #tile.shared<>> -> tensor<1x256xf32, #row>
+        tile.store %a, %y[%i, %k] vector 4 : tensor<1x256xf32, #row>, memref<4x1024xf32>
+      }
+    }
+    ```
+
+    A barrier is needed if what comes before it, back to barriers on all ways that
+    lead there, has a conflict with what comes behind it, up to barriers on all ways
+    that lead on. The wait for a thread's own copies stays.
+  }];
 }
 
 def ProgrammaticLaunchPass : Pass<"deplo-programmatic-launch", "::deplo::tile::KernelOp"> {
