@@ -143,6 +143,7 @@ void buildLLVMPipeline(OpPassManager &manager,
                        const CompilePipelineOptions &options) {
   OpPassManager &device = manager.nest<gpu::GPUModuleOp>();
   device.addPass(createExpandMathPass());
+  device.addPass(createWidenBF16Pass());
   device.addPass(createSCFToControlFlowPass());
   device.addPass(createConvertVectorToLLVMPass());
   device.addPass(createConvertGpuOpsToNVVMOps());

@@ -90,6 +90,8 @@ struct ScheduleChoice {
   int64_t unroll = 1;
 
   // Figures.
+  /// Loads of one operand that a thread has in flight in a loop over chunks.
+  int64_t loadsAhead = 1;
   int64_t elementsPerThread = 1;
   int64_t blocks = 1;
   int64_t blocksPerMultiprocessor = 1;
