@@ -7,6 +7,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <map>
 
 using namespace mlir;
@@ -45,6 +47,31 @@ private:
 
 } // namespace
 
+/// The accumulators in the order in which they are added to: along the rows, and
+/// back along every other one. Neighbours then have a factor in common, which
+/// the next instruction takes from where the last one has read it; a
+/// multiply-add that reads three registers waits for one of their two banks.
+static SmallVector<int32_t>
+getSerpentine(const LinearLayout &accumulator, ArrayRef<int64_t> lhsDims) {
+  int64_t rank = accumulator.getRank();
+  llvm::MapVector<std::vector<int32_t>, SmallVector<int32_t>> rows;
+  for (int32_t reg = 0; reg < accumulator.getNumRegisters(); ++reg) {
+    Coordinates coordinates = accumulator.apply(reg, 0);
+    std::vector<int32_t> row;
+    for (int64_t dim : lhsDims)
+      if (dim != rank)
+        row.push_back(coordinates[dim]);
+    rows[row].push_back(reg);
+  }
+  SmallVector<int32_t> order;
+  for (auto [number, row] : llvm::enumerate(rows)) {
+    if (number % 2 != 0)
+      std::reverse(row.second.begin(), row.second.end());
+    llvm::append_range(order, row.second);
+  }
+  return order;
+}
+
 /// One summed element after the other, so that neighbouring instructions add to
 /// different accumulators.
 void KernelEmitter::emitDot(tile::DotOp op) {
@@ -62,12 +89,13 @@ void KernelEmitter::emitDot(tile::DotOp op) {
                        getElements(op.getRhs()));
   LinearLayout layout = tile::getLayout(op.getResult()).getLinearLayout();
   SmallVector<Value> sums = unpack(lookup(op.getAccumulator()));
+  SmallVector<int32_t> order = getSerpentine(layout, op.getLhsDims());
   for (int32_t k = 0; k < op.getContractedSize(); ++k)
-    for (auto [reg, sum] : llvm::enumerate(sums)) {
+    for (int32_t reg : order) {
       Coordinates coordinates = layout.apply(reg, 0);
       coordinates.push_back(k);
-      sum = LLVM::FMAOp::create(builder, lhs.get(coordinates),
-                                rhs.get(coordinates), sum);
+      sums[reg] = LLVM::FMAOp::create(builder, lhs.get(coordinates),
+                                      rhs.get(coordinates), sums[reg]);
     }
   mapping.map(op.getResult(), pack(sums));
 }
