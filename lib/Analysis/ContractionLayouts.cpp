@@ -3,6 +3,8 @@
 
 #include "deplo/Analysis/ContractionLayouts.h"
 
+#include "deplo/Analysis/FragmentLayouts.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -189,6 +191,72 @@ LinearLayout permute(const LinearLayout &layout, unsigned dim,
       basis[dim] = moved;
     }
   return llvm::cantFail(LinearLayout::create(bases, layout.getShape()));
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor cores
+//===----------------------------------------------------------------------===//
+
+static llvm::Error checkTiling(const MmaTiling &tiling) {
+  for (auto [dim, size] : llvm::enumerate(tiling.shape))
+    if (dim != tiling.rowDim && dim != tiling.columnDim &&
+        (size != 1 || tiling.warps[dim] != 1))
+      return llvm::createStringError(
+          "tensor cores compute tiles of rows and columns, but dimension " +
+          llvm::Twine(dim) + " has size " + llvm::Twine(size) + " and " +
+          llvm::Twine(tiling.warps[dim]) + " warps");
+  return llvm::Error::success();
+}
+
+/// Dimension i of `matrix` becomes dimension `dims[i]` of `rank`; the others
+/// have size one.
+static LinearLayout embed(LinearLayout matrix, std::array<unsigned, 2> dims,
+                          unsigned rank) {
+  if (dims[0] > dims[1]) {
+    matrix = matrix.transpose({1, 0});
+    std::swap(dims[0], dims[1]);
+  }
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (dim != dims[0] && dim != dims[1])
+      matrix = matrix.insertDim(dim);
+  return matrix;
+}
+
+llvm::Expected<LinearLayout> getMmaAccumulator(const MmaTiling &tiling) {
+  if (llvm::Error error = checkTiling(tiling))
+    return std::move(error);
+  auto [m, n] = std::minmax(tiling.rowDim, tiling.columnDim);
+  llvm::Expected<LinearLayout> matrix = mmaTile(
+      MmaOperand::Accumulator, tiling.elementBits,
+      {tiling.shape[m], tiling.shape[n]}, tiling.warps[m], tiling.warps[n]);
+  if (!matrix)
+    return matrix;
+  return embed(*matrix, {m, n}, tiling.shape.size());
+}
+
+llvm::Expected<LinearLayout> getMmaOperand(const MmaTiling &tiling,
+                                           llvm::ArrayRef<int64_t> dims,
+                                           int64_t contracted) {
+  if (llvm::Error error = checkTiling(tiling))
+    return std::move(error);
+  auto [m, n] = std::minmax(tiling.rowDim, tiling.columnDim);
+  auto positionOf = [&](int64_t dim) -> unsigned {
+    return llvm::find(dims, dim) - dims.begin();
+  };
+  bool isA = positionOf(m) != dims.size();
+  unsigned own = isA ? m : n, sum = positionOf(tiling.shape.size());
+  llvm::SmallVector<int64_t, 2> shape = {tiling.shape[own], contracted};
+  std::array<unsigned, 2> places = {positionOf(own), sum};
+  if (!isA) {
+    std::swap(shape[0], shape[1]);
+    std::swap(places[0], places[1]);
+  }
+  llvm::Expected<LinearLayout> matrix =
+      mmaTile(isA ? MmaOperand::A : MmaOperand::B, tiling.elementBits, shape,
+              tiling.warps[m], tiling.warps[n]);
+  if (!matrix)
+    return matrix;
+  return embed(*matrix, places, dims.size());
 }
 
 } // namespace deplo

@@ -34,6 +34,14 @@ std::optional<Swizzle> Swizzle::ofBytes(int64_t bytes) {
   }
 }
 
+Swizzle Swizzle::ofRows(int64_t bytes, int64_t rowBytes) {
+  constexpr int64_t lineBytes = numSharedMemoryBanks * sharedMemoryBankBytes;
+  Swizzle swizzle = ofBytes(bytes).value_or(none());
+  for (; rowBytes > lineBytes; rowBytes /= 2)
+    ++swizzle.shift;
+  return swizzle;
+}
+
 SmallVector<int64_t, 4> SharedBuffer::getStrides() const {
   SmallVector<int64_t, 4> strides(shape.size());
   int64_t stride = 1;

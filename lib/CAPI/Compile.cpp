@@ -41,6 +41,7 @@ static llvm::Expected<CompileOptions> parseOptions(llvm::StringRef text,
                             .Case("target", &options.target)
                             .Case("device", &options.device)
                             .Case("schedule", &options.schedule)
+                            .Case("precision", &options.precision)
                             .Case("passes", &options.passes)
                             .Case("name", &options.name)
                             .Default(nullptr);

@@ -86,7 +86,7 @@ DeploPipelineOptions deploPipelineOptionsDefault(void) {
   // Of static lifetime: the texts returned point into it.
   static const CompilePipelineOptions defaults;
   return {wrap(StringRef(defaults.target)), wrap(StringRef(defaults.schedule)),
-          defaults.alignment};
+          defaults.alignment, wrap(StringRef(defaults.precision))};
 }
 
 static void add(void (*build)(OpPassManager &, const CompilePipelineOptions &),
@@ -96,6 +96,7 @@ static void add(void (*build)(OpPassManager &, const CompilePipelineOptions &),
   cxx.target = unwrap(options->target).str();
   cxx.schedule = unwrap(options->schedule).str();
   cxx.alignment = options->alignment;
+  cxx.precision = unwrap(options->precision).str();
   build(*unwrap(manager), cxx);
 }
 

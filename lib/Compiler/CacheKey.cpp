@@ -138,6 +138,7 @@ std::string getCacheKey(ModuleOp module, const CompileOptions &options) {
   add(options.target);
   add(int(options.level));
   add(options.schedule);
+  add(options.precision);
   add(options.alignment);
   add(int(options.ptxas));
   add(options.name);

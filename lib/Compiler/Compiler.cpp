@@ -157,12 +157,16 @@ LogicalResult Compilation::checkOptions() {
   if (options.alignment < 1 || !llvm::isPowerOf2_64(options.alignment))
     return error("alignment of " + llvm::Twine(options.alignment) +
                  " bytes is not a power of two");
+  if (options.precision != "ieee" && options.precision != "tf32")
+    return error("there is no precision '" + options.precision +
+                 "'; there are ieee and tf32");
   if (options.device == "host" &&
       llvm::is_contained({Level::Tile, Level::Ptx, Level::Sass}, options.level))
     return error("device host goes from level loop to kernel, llvm and "
                  "package; tile, ptx and sass are levels of cuda");
   pipelineOptions.target = options.target;
   pipelineOptions.schedule = options.schedule;
+  pipelineOptions.precision = options.precision;
   pipelineOptions.alignment = options.alignment;
   return success();
 }
@@ -222,7 +226,7 @@ LogicalResult Compilation::lower() {
         failed(stage(Level::Tensor, isGraph, "graph", buildGraphPipeline)) ||
         failed(stage(Level::Loop, isGraph, "loop", buildLoopPipeline)))
       return failure();
-    collectCosts(*module, result.kernels);
+    collectCosts(*module, options.precision, result.kernels);
     result.fusion = collectFusion(trace.getSteps());
     if (options.device == "cuda" &&
         failed(stage(Level::Tile, contains<loop::KernelOp>(), "tile",

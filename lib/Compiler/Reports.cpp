@@ -3,6 +3,7 @@
 
 #include "Reports.h"
 
+#include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/SymbolicSizes.h"
@@ -39,7 +40,24 @@ static void countLaunches(ModuleOp module, std::vector<KernelReport> &reports) {
     report.launches = std::max<int64_t>(launches.lookup(report.name), 1);
 }
 
-void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
+/// The highest rate at which the target may compute `kernel`: contractions of
+/// f16 and bf16, and of f32 as tf32, by tensor cores.
+static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
+                                StringRef precision) {
+  double rate = target.getF32FlopsPerSecond();
+  auto contraction = loop::findContraction(kernel);
+  if (!contraction)
+    return rate;
+  Type element = contraction->lhs.getMemRefType().getElementType();
+  double ofHalves = target.getMmaFlopsPerSecond();
+  if (element.isF16() || element.isBF16())
+    return std::max(rate, ofHalves);
+  return element.isF32() && precision == "tf32" ? std::max(rate, ofHalves / 2)
+                                                : rate;
+}
+
+void collectCosts(ModuleOp module, StringRef precision,
+                  std::vector<KernelReport> &reports) {
   auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
   SymbolicSizes sizes = SymbolicSizes::get(module);
   for (auto kernel : module.getOps<loop::KernelOp>()) {
@@ -63,7 +81,7 @@ void collectCosts(ModuleOp module, std::vector<KernelReport> &reports) {
         {double(cost.bytesRead + cost.bytesWritten) /
              target.getDramBytesPerSecond() * microsecondsPerSecond,
          "memory"},
-        {double(cost.flops) / target.getF32FlopsPerSecond() *
+        {double(cost.flops) / getFlopsPerSecond(kernel, target, precision) *
              microsecondsPerSecond,
          "compute"},
         {target.getLaunchNanoseconds() * microsecondsPerNanosecond, "launch"}};

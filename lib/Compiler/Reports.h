@@ -15,7 +15,8 @@
 namespace deplo {
 
 /// One report for each loop.kernel: its bytes, operations and bound.
-void collectCosts(mlir::ModuleOp module, std::vector<KernelReport> &reports);
+void collectCosts(mlir::ModuleOp module, llvm::StringRef precision,
+                  std::vector<KernelReport> &reports);
 
 /// The schedule of each tile.kernel, and the bytes that its accesses move.
 void collectSchedules(mlir::ModuleOp module,

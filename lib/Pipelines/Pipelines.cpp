@@ -77,6 +77,7 @@ void buildTilePipeline(OpPassManager &manager,
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
   schedule.alignment = options.alignment;
+  schedule.precision = options.precision;
   manager.addPass(tile::createSelectSchedulePass(schedule));
   manager.addPass(tile::createTileifyPass());
   OpPassManager &kernel = manager.nest<tile::KernelOp>();
@@ -94,21 +95,30 @@ void buildTilePipeline(OpPassManager &manager,
   tile::AlignRowsPassOptions alignRows;
   alignRows.alignment = options.alignment;
   kernel.addPass(tile::createAlignRowsPass(alignRows));
+  kernel.addPass(tile::createTensorizePass());
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
   kernel.addPass(tile::createRegisterTilePass(registerTile));
   tile::PermuteRegisterTilePassOptions permute;
   permute.alignment = options.alignment;
   kernel.addPass(tile::createPermuteRegisterTilePass(permute));
+  tile::WidenStoresPassOptions widen;
+  widen.alignment = options.alignment;
+  kernel.addPass(tile::createWidenStoresPass(widen));
   kernel.addPass(tile::createDoubleBufferPass());
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
+  tile::SwizzleSmemPassOptions swizzle;
+  swizzle.alignment = options.alignment;
+  kernel.addPass(tile::createSwizzleSmemPass(swizzle));
   tile::PadSmemPassOptions padSmem;
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
   kernel.addPass(tile::createPipelineKOuterPass());
   kernel.addPass(tile::createStageTotalsPass());
+  kernel.addPass(tile::createPrefetchFragmentsPass());
+  kernel.addPass(tile::createRasterizeGridPass());
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());
   kernel.addPass(tile::createMarkUnrollPass());
@@ -202,14 +212,19 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-split-sweeps", "t:split_sweeps"},
       {"deplo-stage-inputs", "t:007_stage_inputs"},
       {"deplo-align-rows", "t:align_rows"},
+      {"deplo-tensorize", "t:tensorize"},
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-permute-register-tile", "t:009_permute_register_tile"},
       {"deplo-double-buffer", "t:010_double_buffer"},
       {"deplo-async-copy", "t:013_async_copy"},
+      {"deplo-swizzle-smem", "t:swizzle_smem"},
       {"deplo-pad-smem", "t:014_pad_smem"},
       {"deplo-pipeline-k-outer", "t:015_pipeline_k_outer"},
       {"deplo-stage-totals", "t:stage_totals"},
       {"deplo-hoist-loads", "t:hoist_loads"},
+      {"deplo-widen-stores", "t:widen_stores"},
+      {"deplo-rasterize-grid", "t:rasterize_grid"},
+      {"deplo-prefetch-fragments", "t:prefetch_fragments"},
       {"deplo-prefetch-chunks", "t:prefetch_chunks"},
       {"deplo-mark-unroll", "t:016_mark_unroll"},
       {"deplo-batch-loads", "t:batch_loads"},

@@ -37,6 +37,13 @@ _COMPILER = [
         help="Override decisions: stage_inputs=always.",
     ),
     click.option(
+        "--precision",
+        type=click.Choice(["ieee", "tf32"]),
+        default="ieee",
+        show_default=True,
+        help="What products of f32 may be computed in.",
+    ),
+    click.option(
         "--passes", metavar="PIPELINE", default="", help="A pass pipeline in place of the default."
     ),
 ]

@@ -52,6 +52,7 @@ def compile(
     target: str | None = None,
     device: str | None = None,
     schedule: str = "",
+    precision: str = "ieee",
     passes: str = "",
     ptxas: bool = True,
     name: str = "main",
@@ -68,6 +69,8 @@ def compile(
         device: "cuda", "cuda:<n>", "host", or "emu", which runs and checks the
             GPU's kernels on the CPU; default, where the inputs are.
         schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
+        precision: what products of f32 may be computed in: "ieee", or "tf32", in
+            which tensor cores take operands rounded to 11 bits.
         passes: a textual pass pipeline in place of the default.
         ptxas: assemble for the target; False leaves it to the driver.
         name: of the package.
@@ -99,6 +102,7 @@ def compile(
         device=device.partition(":")[0],
         target=target or (default_target() if device != "host" else compilation.DEFAULT_TARGET),
         schedule=schedule,
+        precision=precision,
         passes=passes,
         ptxas=ptxas,
         name=name,

@@ -57,6 +57,31 @@ StripPermutation getStrips(const LinearLayout &layout, unsigned dim,
 LinearLayout permute(const LinearLayout &layout, unsigned dim,
                      const StripPermutation &permutation);
 
+//===----------------------------------------------------------------------===//
+// Tensor cores
+//===----------------------------------------------------------------------===//
+
+/// A block's part of a contraction by mma.sync. Dimensions other than rows and
+/// columns have size one.
+struct MmaTiling {
+  /// Of the accumulator, and the warps along each dimension of it.
+  llvm::ArrayRef<int64_t> shape, warps;
+  /// The dimensions that only one operand has. The first of them in the
+  /// accumulator is the instruction's M: neighbours along the other one share a
+  /// register.
+  unsigned rowDim, columnDim;
+  /// Of the operands.
+  unsigned elementBits;
+};
+
+/// The layout of the accumulator.
+llvm::Expected<LinearLayout> getMmaAccumulator(const MmaTiling &tiling);
+
+/// The layout of an operand with `contracted` elements of the summed dimension.
+llvm::Expected<LinearLayout> getMmaOperand(const MmaTiling &tiling,
+                                           llvm::ArrayRef<int64_t> dims,
+                                           int64_t contracted);
+
 } // namespace deplo
 
 #endif // DEPLO_ANALYSIS_CONTRACTIONLAYOUTS_H

@@ -40,6 +40,9 @@ struct Swizzle {
   /// The modes of TMA and of wgmma's matrix descriptors: 0 (none), 32, 64 or
   /// 128 bytes, the length of the rows within which chunks move.
   static std::optional<Swizzle> ofBytes(int64_t bytes);
+  /// The mode for rows that may be longer than 128 bytes: chunks still move
+  /// within `bytes`, by the number of their row.
+  static Swizzle ofRows(int64_t bytes, int64_t rowBytes);
 
   int64_t apply(int64_t offset) const {
     int64_t mask = ((int64_t(1) << bits) - 1) << base;

@@ -21,6 +21,10 @@ struct CompilePipelineOptions
       *this, "schedule",
       llvm::cl::desc("choices to fix, as stage_inputs=always,warps=4"),
       llvm::cl::init("")};
+  Option<std::string> precision{
+      *this, "precision",
+      llvm::cl::desc("what products of f32 may be computed in: ieee or tf32"),
+      llvm::cl::init("ieee")};
   Option<int64_t> alignment{
       *this, "alignment",
       llvm::cl::desc("bytes that every pointer argument is aligned to"),

@@ -36,6 +36,8 @@ struct TargetDescription {
   int64_t blocksPerCluster = 1;
   /// The multiprocessors that the blocks of a cluster are spread over.
   int64_t multiprocessorsPerGroup = 1;
+  /// mma.sync of f16 with sums in f32; 0 without tensor cores.
+  int64_t mmaFlopsPerSecond = 0;
 };
 
 /// All targets, oldest first.

@@ -5,8 +5,10 @@
 
 #include "KernelEmitter.h"
 
+#include "deplo/Analysis/MatrixAccess.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
+#include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
 #include "deplo/Dialect/Tile/Analysis/GatherAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -339,6 +341,8 @@ Value KernelEmitter::getPointer(const Address &address, Value inBounds,
 
 Value KernelEmitter::getSharedPointer(Value buffer, tile::BufferType type,
                                       ValueRange coordinates) {
+  if (type.getLayout().getSwizzle() != 0)
+    return getSwizzledPointer(buffer, type, coordinates);
   Value offset = getIndex(0);
   for (auto [dim, coordinate] : llvm::enumerate(coordinates)) {
     int64_t size = type.getShape()[dim];
@@ -348,6 +352,49 @@ Value KernelEmitter::getSharedPointer(Value buffer, tile::BufferType type,
   }
   return LLVM::GEPOp::create(builder, buffer.getType(), type.getElementType(),
                              buffer, ValueRange(offset));
+}
+
+/// The row's number, of which a constant part is split off, and the chunk moved
+/// by it. Rows that are whole periods of the swizzle apart move chunks alike:
+/// their addresses differ by a constant.
+Value KernelEmitter::getSwizzledPointer(Value buffer, tile::BufferType type,
+                                        ValueRange coordinates) {
+  SharedBuffer model = type.getModel();
+  Swizzle swizzle = model.swizzle;
+  int64_t elementBytes = getBytes(type.getElementType());
+  int64_t rowBytes = type.getShape().back() * elementBytes;
+  Value row = getIndex(0);
+  int64_t constantRow = 0;
+  for (auto [coordinate, size] :
+       llvm::zip_equal(coordinates.drop_back(), type.getShape().drop_back())) {
+    auto [variable, constant] = splitConstant(coordinate);
+    row = multiply(row, size);
+    if (variable)
+      row = add(row, variable);
+    constantRow = constantRow * size + constant;
+  }
+  int64_t constantBytes = constantRow * rowBytes;
+  if (constantBytes % swizzle.getPeriod() != 0) {
+    row = add(row, getIndex(constantRow));
+    constantBytes = 0;
+  }
+  Value start = multiply(row, rowBytes);
+  auto shift = [&](Value value, int64_t bits) {
+    return builder.createOrFold<arith::ShRUIOp>(value, getIndex(bits));
+  };
+  Value moved = builder.createOrFold<arith::AndIOp>(
+      shift(start, swizzle.shift),
+      getIndex(((int64_t(1) << swizzle.bits) - 1) << swizzle.base));
+  Value column = builder.createOrFold<arith::XOrIOp>(
+      multiply(coordinates.back(), elementBytes), moved);
+  Value pointer =
+      LLVM::GEPOp::create(builder, buffer.getType(), builder.getI8Type(),
+                          buffer, ValueRange(add(start, column)));
+  if (constantBytes == 0)
+    return pointer;
+  return LLVM::GEPOp::create(
+      builder, buffer.getType(), builder.getI8Type(), pointer,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(constantBytes)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -744,6 +791,8 @@ void KernelEmitter::emitSlot(tile::SlotOp op) {
 void KernelEmitter::emitBarrier() { NVVM::Barrier0Op::create(builder); }
 
 void KernelEmitter::emitRead(tile::ReadOp op) {
+  if (std::optional<MatrixAccess> access = tile::getMatrixAccess(op))
+    return emitMatrixRead(op, *access);
   tile::LayoutAttr layout = tile::getLayout(op.getResult());
   auto type = cast<VectorType>(convertType(op.getType()));
   int64_t width = op.getVector().value_or(1);
@@ -833,7 +882,8 @@ void KernelEmitter::emitCopyVectors(
           shared, width * getBytes(buffer.getElementType()));
       builder.setInsertionPointToStart(branch.elseBlock());
     }
-    if (extent.whole)
+    // An asynchronous copy of no bytes doesn't look at its source.
+    if (extent.whole && !std::is_same_v<OpT, tile::AsyncCopyOp>)
       pointer = arith::SelectOp::create(builder, extent.whole, pointer,
                                         lookup(op.getMemref()));
     move(pointer, shared, extent.whole);

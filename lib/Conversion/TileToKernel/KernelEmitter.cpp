@@ -50,7 +50,13 @@ void KernelEmitter::emitAxes() {
   Value block = NVVM::BlockIdXOp::create(builder, builder.getI32Type());
   if (indexType.getWidth() > 32)
     block = arith::ExtUIOp::create(builder, indexType, block);
-  for (int64_t i = kernel.getAxes().size() - 1; i >= 0; --i) {
+  int64_t last = kernel.getAxes().size() - 1;
+  auto raster = kernel->getAttrOfType<IntegerAttr>(tile::rasterName);
+  if (raster && raster.getInt() > 0 && tile::hasPlaneOfBlocks(kernel)) {
+    emitPlane(block, raster.getInt());
+    last -= 2;
+  }
+  for (int64_t i = last; i >= 0; --i) {
     tile::AxisAttr axis = kernel.getAxis(i);
     Value position = getIndex(0);
     if (axis.getBlocks() > 1 || sizes.isSymbolic(axis.getExtent())) {
@@ -66,6 +72,33 @@ void KernelEmitter::emitAxes() {
     }
     mapping.map(kernel.getAxisValues()[i], multiply(position, axis.getStep()));
   }
+}
+
+/// The last two axes, whose blocks are numbered down groups of rows; `block` is
+/// left with those of the others.
+void KernelEmitter::emitPlane(Value &block, int64_t raster) {
+  unsigned last = kernel.getAxes().size() - 1;
+  tile::AxisAttr rowAxis = kernel.getAxis(last - 1),
+                 columnAxis = kernel.getAxis(last);
+  int64_t rows = rowAxis.getBlocks(), columns = columnAxis.getBlocks();
+  int64_t group = std::min(raster, rows);
+  auto divide = [&](Value number, Value by) -> std::pair<Value, Value> {
+    return {arith::DivUIOp::create(builder, number, by),
+            arith::RemUIOp::create(builder, number, by)};
+  };
+  auto [plane, number] = divide(block, getIndex(rows * columns));
+  auto [groupNumber, inGroup] = divide(number, getIndex(group * columns));
+  Value first = multiply(groupNumber, group);
+  Value height = getIndex(group);
+  if (rows % group != 0) // the last group is lower
+    height = arith::MinSIOp::create(
+        builder, height, arith::SubIOp::create(builder, getIndex(rows), first));
+  auto [column, row] = divide(inGroup, height);
+  mapping.map(kernel.getAxisValues()[last - 1],
+              multiply(add(first, row), rowAxis.getStep()));
+  mapping.map(kernel.getAxisValues()[last],
+              multiply(column, columnAxis.getStep()));
+  block = plane;
 }
 
 LogicalResult KernelEmitter::emitBlock(Block &block) {
@@ -87,7 +120,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return emitLoop(loop); })
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
-      .Case([&](tile::DotOp dot) { return done([&] { emitDot(dot); }); })
+      .Case([&](tile::DotOp dot) {
+        return done([&] { dot.getAtomAttr() ? emitMma(dot) : emitDot(dot); });
+      })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ClusterReduceOp reduce) {
         return done([&] { emitClusterReduce(reduce); });
@@ -313,6 +348,9 @@ LogicalResult KernelEmitter::emitConvertLayout(tile::ConvertLayoutOp op) {
     mapping.map(op.getResult(), pack(results));
     return success();
   }
+
+  if (emitBitSwaps(op))
+    return success();
 
   // Through shared memory, one element at a time in row-major order.
   Type element = op.getType().getElementType();

@@ -22,6 +22,8 @@
 
 namespace deplo {
 
+struct MatrixAccess;
+
 namespace loop {
 class ReduceOp;
 class SizeOp;
@@ -58,6 +60,7 @@ public:
 private:
   // Structure (KernelEmitter.cpp).
   void emitAxes();
+  void emitPlane(mlir::Value &block, int64_t raster);
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitConstant(mlir::Operation *op);
@@ -68,6 +71,8 @@ private:
   void emitSplat(tile::SplatOp op);
   void emitBroadcast(tile::BroadcastOp op);
   mlir::LogicalResult emitConvertLayout(tile::ConvertLayoutOp op);
+  /// Returns whether the conversion is one by butterfly shuffles.
+  bool emitBitSwaps(tile::ConvertLayoutOp op);
   mlir::LogicalResult emitReduce(tile::ReduceOp op);
   /// The value of the lane whose number differs by `mask`.
   mlir::Value shuffle(mlir::Value value, int64_t mask);
@@ -89,8 +94,13 @@ private:
   mlir::LogicalResult renameTokens(mlir::scf::ForOp op, mlir::ValueRange from,
                                    mlir::ValueRange to);
 
-  // Contractions (EmitDot.cpp).
+  // Contractions (EmitDot.cpp, EmitMma.cpp).
   void emitDot(tile::DotOp op);
+  void emitMma(tile::DotOp op);
+  void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
+  mlir::Value getWord(mlir::Value tile, int64_t first);
+  mlir::Value withWord(mlir::Value tile, int64_t first, mlir::Value word);
+  mlir::Value getMmaOperandWord(mlir::Value word);
 
   // Clusters (EmitClusterReduce.cpp).
   void emitClusterBarriers();
@@ -183,6 +193,8 @@ private:
                          int64_t width);
   mlir::Value getSharedPointer(mlir::Value buffer, tile::BufferType type,
                                mlir::ValueRange coordinates);
+  mlir::Value getSwizzledPointer(mlir::Value buffer, tile::BufferType type,
+                                 mlir::ValueRange coordinates);
 
   // Values.
   mlir::Value lookup(mlir::Value value) { return mapping.lookup(value); }

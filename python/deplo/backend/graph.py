@@ -140,6 +140,7 @@ def _executables(lowered: LoweredPartition, options: BackendOptions) -> Executab
         device="host" if on_host else "cuda",
         target=options.target or (DEFAULT_TARGET if on_host else target_of(device)),
         schedule=options.schedule,
+        precision=options.precision,
         cache=options.cache,
     )
 

@@ -751,6 +751,99 @@ func.func @dot_c4(%a: tensor<8x1xf32, #lhs>, %b: tensor<1x4xf32, #rhs>, %c: tens
 
 // -----
 
+// dot C4: fragments of an atom.
+#fragment = #tile.layout<[16, 8], register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+#rows = #tile.layout<[16, 16], register = [[0, 1], [8, 0], [0, 8]], lane = [[1, 0], [2, 0], [4, 0], [0, 2], [0, 4]], warp = []>
+#columns = #tile.layout<[16, 8], register = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = []>
+func.func @dot_c4_atom(%a: tensor<16x16xf16, #rows>, %b: tensor<16x8xf16, #columns>, %c: tensor<16x8xf32, #fragment>) {
+  // expected-error @below {{'tile.dot' op lhs is 'tensor<16x16xf16}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [1, 1]> : tensor<16x16xf16, #rows>, tensor<16x8xf16, #columns>, tensor<16x8xf32, #fragment>
+  return
+}
+
+// -----
+
+// dot C4: an atom that is larger than the tile.
+#acc = #tile.layout<[8, 8], register = [[0, 1]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+#lhs = #tile.layout<[8, 16], register = [[0, 1], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+#rhs = #tile.layout<[16, 8], register = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = []>
+func.func @dot_c4_small(%a: tensor<8x16xf16, #lhs>, %b: tensor<16x8xf16, #rhs>, %c: tensor<8x8xf32, #acc>) {
+  // expected-error @below {{'tile.dot' op has an atom without fragments: tile dimension 0 has size 8, expected at least 16}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [1, 1]> : tensor<8x16xf16, #lhs>, tensor<16x8xf16, #rhs>, tensor<8x8xf32, #acc>
+  return
+}
+
+// -----
+
+// dot C5: warps for each dimension.
+func.func @dot_c5(%a: tensor<16x16xf16>, %b: tensor<16x8xf16>, %c: tensor<16x8xf32>) {
+  // expected-error @below {{'tile.dot' op has an atom with warps along 1 dimensions, the result has 2}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [1]> : tensor<16x16xf16>, tensor<16x8xf16>, tensor<16x8xf32>
+  return
+}
+
+// -----
+
+// dot C5: types of the instruction.
+func.func @dot_c5_types(%a: tensor<16x16xf32>, %b: tensor<16x8xf32>, %c: tensor<16x8xf32>) {
+  // expected-error @below {{'tile.dot' op has an atom that multiplies 'f32' into 'f32', expected f16, bf16 or, with precision tf32, f32 into f32}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [1, 1]> : tensor<16x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>
+  return
+}
+
+// -----
+
+// dot C6: tf32 is of f32.
+func.func @dot_c6(%a: tensor<16x16xf16>, %b: tensor<16x8xf16>, %c: tensor<16x8xf32>) {
+  // expected-error @below {{'tile.dot' op has precision tf32 and multiplies 'f16', expected f32}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c precision tf32 : tensor<16x16xf16>, tensor<16x8xf16>, tensor<16x8xf32>
+  return
+}
+
+// -----
+
+// atom C1: powers of two.
+// expected-error @below {{atom has warps [3, 1], expected powers of two, 32 at most in all}}
+"test.op"() {a = #tile.atom<mma_sync, warps = [3, 1]>} : () -> ()
+
+// -----
+
+// atom C1: 32 warps in all.
+// expected-error @below {{atom has warps [8, 8], expected powers of two, 32 at most in all}}
+"test.op"() {a = #tile.atom<mma_sync, warps = [8, 8]>} : () -> ()
+
+// -----
+
+// atom C2: multiply-adds are no atom.
+// expected-error @below {{a tile.dot without an atom is of multiply-adds, expected mma_sync}}
+"test.op"() {a = #tile.atom<fma, warps = [1, 1]>} : () -> ()
+
+// -----
+
+// buffer C3: rows hold whole spans of the swizzle.
+// expected-error @below {{buffer has rows of 64 bytes, expected a power of two of at least the swizzle of 128}}
+"test.op"() {a = !tile.buffer<8x32xf16, #tile.shared<pad = 0, swizzle = 128>>} : () -> ()
+
+// -----
+
+// target C1: the rate of mma.sync may be 0, but is not negative.
+// expected-error @below {{target x has the number -1, expected 0 or more}}
+"test.op"() {a = #tile.target<chip = "x", multiprocessors = 1, warps_per_multiprocessor = 1, blocks_per_multiprocessor = 1, registers_per_multiprocessor = 1, registers_per_thread = 1, threads_per_block = 1, shared_per_multiprocessor = 1, shared_per_block = 1, l2_bytes = 1, dram_bytes_per_second = 1, f32_flops_per_second = 1, launch_nanoseconds = 1, mma_flops_per_second = -1>} : () -> ()
+
+// -----
+
+// schedule C3: rows and columns of a warp tile.
+// expected-error @below {{schedule has 1 sizes of a warp tile, expected rows and columns}}
+"test.op"() {a = #tile.schedule<block = [64, 64], warps = 4, vector = 4, warp_tile = [64]>} : () -> ()
+
+// -----
+
+// schedule C6: tensor cores compute warp tiles.
+// expected-error @below {{schedule has the atom mma_sync and no warp_tile, expected rows and columns}}
+"test.op"() {a = #tile.schedule<block = [64, 64], warps = 4, vector = 4, atom = mma_sync>} : () -> ()
+
+// -----
+
 // schedule C3: rows and columns of a thread.
 // expected-error @below {{schedule has 1 sizes of a thread, expected rows and columns}}
 "test.op"() {a = #tile.schedule<block = [64, 64], warps = 4, vector = 4, thread = [8]>} : () -> ()

@@ -109,6 +109,26 @@ tile.kernel @scan(%x: memref<8x64xf32>) axes(%i = 8 tile) {
 
 // -----
 
+// The instruction of a contraction, and what it may round.
+// CHECK-LABEL: tile.kernel @atoms
+// CHECK:         tile.dot %{{.+}} dims [0, 2], %{{.+}} dims [2, 1], %{{.+}} atom<mma_sync, warps = [2, 1]> : tensor<32x16xbf16>, tensor<16x8xbf16>, tensor<32x8xf32>
+// CHECK:         tile.dot %{{.+}} dims [0, 2], %{{.+}} dims [2, 1], %{{.+}} precision tf32 atom<mma_sync, warps = [1, 1]> : tensor<32x8xf32>, tensor<8x8xf32>, tensor<32x8xf32>
+// CHECK:         tile.dot %{{.+}} dims [0, 2], %{{.+}} dims [2, 1], %{{.+}} precision tf32 : tensor<32x8xf32>, tensor<8x8xf32>, tensor<32x8xf32>
+tile.kernel @atoms(%x: memref<64x16xbf16>, %w: memref<16x16xbf16>, %u: memref<64x8xf32>, %v: memref<8x16xf32>, %y: memref<64x16xf32>) axes(%i = 64 step 32 grid, %j = 16 step 8 grid) warps(2) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%i, %c0] : memref<64x16xbf16> -> tensor<32x16xbf16>
+  %b = tile.load %w[%c0, %j] : memref<16x16xbf16> -> tensor<16x8xbf16>
+  %zeros = arith.constant dense<0.0> : tensor<32x8xf32>
+  %c = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros atom<mma_sync, warps = [2, 1]> : tensor<32x16xbf16>, tensor<16x8xbf16>, tensor<32x8xf32>
+  %d = tile.load %u[%i, %c0] : memref<64x8xf32> -> tensor<32x8xf32>
+  %e = tile.load %v[%c0, %j] : memref<8x16xf32> -> tensor<8x8xf32>
+  %f = tile.dot %d dims [0, 2], %e dims [2, 1], %c precision tf32 atom<mma_sync, warps = [1, 1]> : tensor<32x8xf32>, tensor<8x8xf32>, tensor<32x8xf32>
+  %g = tile.dot %d dims [0, 2], %e dims [2, 1], %f precision tf32 : tensor<32x8xf32>, tensor<8x8xf32>, tensor<32x8xf32>
+  tile.store %g, %y[%i, %j] : tensor<32x8xf32>, memref<64x16xf32>
+}
+
+// -----
+
 // A contraction whose operands lie either way.
 // CHECK-LABEL: tile.kernel @dot
 // CHECK:         tile.dot %{{.+}} dims [0, 2], %{{.+}} dims [2, 1], %{{.+}} : tensor<8x4xf32>, tensor<4x16xf32>, tensor<8x16xf32>

@@ -188,6 +188,29 @@ AxisAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
+// AtomAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+AtomAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                 AtomKind kind, ArrayRef<int64_t> warps) {
+  constexpr int64_t mostWarps = 32;
+  int64_t product = 1;
+  for (int64_t number : warps) {
+    bool isPower = number > 0 && llvm::isPowerOf2_64(number);
+    product *= isPower ? std::min(number, 2 * mostWarps) : 2 * mostWarps;
+    if (!isPower || product > mostWarps) // C1
+      return emitError() << "atom has warps [" << warps
+                         << "], expected powers of two, " << mostWarps
+                         << " at most in all";
+  }
+  if (kind == AtomKind::FMA) // C2
+    return emitError() << "a tile.dot without an atom is of multiply-adds, "
+                          "expected mma_sync";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // ScheduleAttr
 //===----------------------------------------------------------------------===//
 
@@ -195,8 +218,9 @@ LogicalResult
 ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      ArrayRef<int64_t> block, int64_t warps, int64_t vector,
                      int64_t cluster, int64_t chunk, int64_t unroll,
-                     ArrayRef<int64_t> thread, int64_t stages, Choice, Choice,
-                     Choice, Choice) {
+                     ArrayRef<int64_t> thread, int64_t stages, AtomKind atom,
+                     ArrayRef<int64_t> warpTile, Precision, Choice, Choice,
+                     Choice, Choice, Choice) {
   auto isPowerOfTwo = [](int64_t value) {
     return value > 0 && llvm::isPowerOf2_64(value);
   };
@@ -220,28 +244,42 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   for (int64_t size : thread) // C3
     if (failed(check("thread", size)))
       return failure();
+  if (!warpTile.empty() && warpTile.size() != 2) // C3
+    return emitError() << "schedule has " << warpTile.size()
+                       << " sizes of a warp tile, expected rows and columns";
+  for (int64_t size : warpTile) // C3
+    if (failed(check("warp_tile", size)))
+      return failure();
   if (stages < 1) // C4
     return emitError() << "schedule has " << stages
                        << " stages, expected at least one";
   if (cluster < 1) // C5
     return emitError() << "schedule has cluster = " << cluster
                        << ", expected a positive number";
+  if (atom != AtomKind::FMA && warpTile.empty()) // C6
+    return emitError() << "schedule has the atom " << stringifyAtomKind(atom)
+                       << " and no warp_tile, expected rows and columns";
   return success();
 }
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
-  SmallVector<int64_t> block, thread;
+  SmallVector<int64_t> block, thread, warpTile;
   int64_t warps = 1, vector = 1, cluster = 1, chunk = 0, unroll = 1, stages = 1;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
+         swizzleSmem = Choice::Auto, padSmem = Choice::Auto,
+         programmaticLaunch = Choice::Auto;
+  AtomKind atom = AtomKind::FMA;
+  Precision precision = Precision::IEEE;
   auto parseField = [&]() -> ParseResult {
     SMLoc fieldLoc = parser.getCurrentLocation();
     StringRef name;
     if (parser.parseKeyword(&name) || parser.parseEqual())
       return failure();
-    if (name == "block" || name == "thread") {
-      SmallVector<int64_t> &sizes = name == "block" ? block : thread;
+    if (name == "block" || name == "thread" || name == "warp_tile") {
+      SmallVector<int64_t> &sizes = name == "block"    ? block
+                                    : name == "thread" ? thread
+                                                       : warpTile;
       return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
         return parser.parseInteger(sizes.emplace_back());
       });
@@ -259,19 +297,37 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     Choice *choice = llvm::StringSwitch<Choice *>(name)
                          .Case("stage_inputs", &stageInputs)
                          .Case("async_copy", &asyncCopy)
+                         .Case("swizzle_smem", &swizzleSmem)
                          .Case("pad_smem", &padSmem)
                          .Case("programmatic_launch", &programmaticLaunch)
                          .Default(nullptr);
-    if (!choice)
+    bool isWord = choice || name == "atom" || name == "precision";
+    if (!isWord)
       return parser.emitError(fieldLoc)
              << "unknown field " << name
              << ", expected block, warps, vector, cluster, chunk, unroll, "
-                "thread, stages, stage_inputs, async_copy, pad_smem or "
-                "programmatic_launch";
+                "thread, stages, atom, warp_tile, precision, stage_inputs, "
+                "async_copy, swizzle_smem, pad_smem or programmatic_launch";
     SMLoc valueLoc = parser.getCurrentLocation();
     StringRef word;
     if (parser.parseKeyword(&word))
       return failure();
+    if (name == "atom") {
+      std::optional<AtomKind> kind = symbolizeAtomKind(word);
+      if (!kind)
+        return parser.emitError(valueLoc)
+               << "atom is fma or mma_sync, got " << word;
+      atom = *kind;
+      return success();
+    }
+    if (name == "precision") {
+      std::optional<Precision> mode = symbolizePrecision(word);
+      if (!mode)
+        return parser.emitError(valueLoc)
+               << "precision is ieee or tf32, got " << word;
+      precision = *mode;
+      return success();
+    }
     std::optional<Choice> parsed = symbolizeChoice(word);
     if (!parsed)
       return parser.emitError(valueLoc)
@@ -284,7 +340,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<ScheduleAttr>(
       loc, parser.getContext(), block, warps, vector, cluster, chunk, unroll,
-      thread, stages, stageInputs, asyncCopy, padSmem, programmaticLaunch);
+      thread, stages, atom, warpTile, precision, stageInputs, asyncCopy,
+      swizzleSmem, padSmem, programmaticLaunch);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -304,12 +361,22 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   }
   if (getStages() != 1)
     printer << ", stages = " << getStages();
+  if (getAtom() != AtomKind::FMA)
+    printer << ", atom = " << stringifyAtomKind(getAtom());
+  if (!getWarpTile().empty()) {
+    printer << ", warp_tile = [";
+    llvm::interleaveComma(getWarpTile(), printer);
+    printer << "]";
+  }
+  if (getPrecision() != Precision::IEEE)
+    printer << ", precision = " << stringifyPrecision(getPrecision());
   auto printChoice = [&](StringRef name, Choice choice) {
     if (choice != Choice::Auto)
       printer << ", " << name << " = " << stringifyChoice(choice);
   };
   printChoice("stage_inputs", getStageInputs());
   printChoice("async_copy", getAsyncCopy());
+  printChoice("swizzle_smem", getSwizzleSmem());
   printChoice("pad_smem", getPadSmem());
   printChoice("programmatic_launch", getProgrammaticLaunch());
   printer << ">";
@@ -345,7 +412,7 @@ LogicalResult TargetAttr::verify(
     int64_t sharedPerMultiprocessor, int64_t sharedPerBlock, int64_t l2Bytes,
     int64_t dramBytesPerSecond, int64_t f32FlopsPerSecond,
     int64_t launchNanoseconds, int64_t blocksPerCluster,
-    int64_t multiprocessorsPerGroup) {
+    int64_t multiprocessorsPerGroup, int64_t mmaFlopsPerSecond) {
   for (int64_t value :
        {multiprocessors, warpsPerMultiprocessor, blocksPerMultiprocessor,
         registersPerMultiprocessor, registersPerThread, threadsPerBlock,
@@ -355,6 +422,9 @@ LogicalResult TargetAttr::verify(
     if (value <= 0) // C1
       return emitError() << "target " << chip << " has the number " << value
                          << ", expected positive numbers";
+  if (mmaFlopsPerSecond < 0) // C1
+    return emitError() << "target " << chip << " has the number "
+                       << mmaFlopsPerSecond << ", expected 0 or more";
   return success();
 }
 

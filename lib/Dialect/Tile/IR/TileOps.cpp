@@ -11,10 +11,29 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
+using namespace mlir;
+
+namespace deplo::tile {
+
+/// `atom<...>`, or nothing.
+static ParseResult parseAtom(OpAsmParser &parser, AtomAttr &atom) {
+  if (failed(parser.parseOptionalKeyword("atom")))
+    return success();
+  atom = dyn_cast_or_null<AtomAttr>(AtomAttr::parse(parser, Type()));
+  return success(atom != nullptr);
+}
+
+static void printAtom(OpAsmPrinter &printer, Operation *, AtomAttr atom) {
+  if (!atom)
+    return;
+  printer << "atom";
+  atom.print(printer);
+}
+
+} // namespace deplo::tile
+
 #define GET_OP_CLASSES
 #include "deplo/Dialect/Tile/IR/TileOps.cpp.inc"
-
-using namespace mlir;
 
 namespace deplo::tile {
 
@@ -502,6 +521,42 @@ int64_t DotOp::getContractedSize() {
   return getLhs().getType().getDimSize(getContractedDim(getLhsDims(), rank));
 }
 
+/// C4 and C5, with an atom.
+static LogicalResult verifyAtom(DotOp dot) {
+  RankedTensorType result = dot.getType();
+  Type element = dot.getLhs().getType().getElementType();
+  int64_t rank = result.getRank();
+  int64_t entries = dot.getAtomAttr().getWarps().size();
+  if (entries != rank) // C5
+    return dot.emitOpError() << "has an atom with warps along " << entries
+                             << " dimensions, the result has " << rank;
+  bool isTf32 = element.isF32() && dot.getPrecision() == Precision::TF32;
+  if (!result.getElementType().isF32() ||
+      !(element.isF16() || element.isBF16() || isTf32)) // C5
+    return dot.emitOpError()
+           << "has an atom that multiplies " << element << " into "
+           << result.getElementType() << ", expected f16, bf16 or, with "
+           << "precision tf32, f32 into f32";
+  LayoutAttr layout = getLayout(result);
+  if (!layout)
+    return success();
+  llvm::Expected<DotLayouts> wanted = getAtomLayouts(dot);
+  if (!wanted) // C4
+    return dot.emitOpError() << "has an atom without fragments: "
+                             << llvm::toString(wanted.takeError());
+  for (auto [name, value, expected] :
+       {std::tuple("lhs", Value(dot.getLhs()), wanted->lhs),
+        std::tuple("rhs", Value(dot.getRhs()), wanted->rhs),
+        std::tuple("result", Value(dot.getResult()), wanted->accumulator)}) {
+    LayoutAttr own = getLayout(value);
+    if (!own || own.getLinearLayout() != expected) // C4
+      return dot.emitOpError()
+             << name << " is " << value.getType() << ", expected the layout "
+             << LayoutAttr::get(dot.getContext(), expected);
+  }
+  return success();
+}
+
 LogicalResult DotOp::verify() {
   RankedTensorType result = getType();
   int64_t rank = result.getRank();
@@ -539,6 +594,13 @@ LogicalResult DotOp::verify() {
     if (sizes[dim] < 0) // C2
       return emitOpError() << "dimension " << dim
                            << " of the result is of no operand";
+  if (getPrecision() == Precision::TF32 &&
+      !getLhs().getType().getElementType().isF32()) // C6
+    return emitOpError() << "has precision tf32 and multiplies "
+                         << getLhs().getType().getElementType()
+                         << ", expected f32";
+  if (getAtomAttr())
+    return verifyAtom(*this);
   LayoutAttr layout = getLayout(result);
   for (auto [name, type, dims] :
        {std::tuple("lhs", getLhs().getType(), getLhsDims()),

@@ -43,7 +43,8 @@ void BufferType::print(AsmPrinter &printer) const {
 
 LogicalResult
 BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   ArrayRef<int64_t> shape, Type elementType, SharedAttr) {
+                   ArrayRef<int64_t> shape, Type elementType,
+                   SharedAttr layout) {
   for (int64_t size : shape) // C1
     if (size < 1)
       return emitError() << "buffer size " << size << " is not positive";
@@ -52,7 +53,27 @@ BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError()
            << "buffer elements are integers or floats of whole bytes, got "
            << elementType;
+  int64_t rowBytes =
+      shape.empty() ? 0
+                    : shape.back() * elementType.getIntOrFloatBitWidth() / 8;
+  if (layout.getSwizzle() != 0 &&
+      (rowBytes < layout.getSwizzle() || !llvm::isPowerOf2_64(rowBytes))) // C3
+    return emitError() << "buffer has rows of " << rowBytes
+                       << " bytes, expected a power of two of at least the "
+                          "swizzle of "
+                       << layout.getSwizzle();
   return success();
+}
+
+SharedBuffer BufferType::getModel() const {
+  SharedBuffer model;
+  model.shape.assign(getShape().begin(), getShape().end());
+  model.elementBytes = getElementType().getIntOrFloatBitWidth() / 8;
+  model.pad = getLayout().getPad();
+  int64_t rowBytes =
+      getShape().empty() ? 0 : getShape().back() * model.elementBytes;
+  model.swizzle = Swizzle::ofRows(getLayout().getSwizzle(), rowBytes);
+  return model;
 }
 
 int64_t BufferType::getSizeInBytes() const {

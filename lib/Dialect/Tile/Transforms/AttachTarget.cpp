@@ -36,7 +36,8 @@ TargetAttr getTargetAttr(MLIRContext *context,
       target.threadsPerBlock, target.sharedPerMultiprocessor,
       target.sharedPerBlock, target.l2Bytes, target.dramBytesPerSecond,
       target.f32FlopsPerSecond, target.launchNanoseconds,
-      target.blocksPerCluster, target.multiprocessorsPerGroup);
+      target.blocksPerCluster, target.multiprocessorsPerGroup,
+      target.mmaFlopsPerSecond);
 }
 
 TargetDescription describe(TargetAttr target) {
@@ -55,7 +56,8 @@ TargetDescription describe(TargetAttr target) {
           target.getF32FlopsPerSecond(),
           target.getLaunchNanoseconds(),
           target.getBlocksPerCluster(),
-          target.getMultiprocessorsPerGroup()};
+          target.getMultiprocessorsPerGroup(),
+          target.getMmaFlopsPerSecond()};
 }
 
 namespace {

@@ -195,7 +195,8 @@ static Value loadChunk(OpBuilder &builder, const Factor &factor, Value variable,
       /*vector=*/nullptr);
 }
 
-static void chunk(const SumOfProducts &sum, int64_t chunk, bool twoLevels) {
+static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
+                  bool twoLevels) {
   loop::ReduceOp reduce = sum.reduce;
   Location loc = reduce.getLoc();
   auto type = cast<RankedTensorType>(reduce.getResult(0).getType());
@@ -222,9 +223,12 @@ static void chunk(const SumOfProducts &sum, int64_t chunk, bool twoLevels) {
                         type.getRank(), lhsDims);
   Value rhs = loadChunk(builder, sum.rhs, loop.getInductionVar(), chunk, extent,
                         type.getRank(), rhsDims);
+  bool isF32 = cast<RankedTensorType>(lhs.getType()).getElementType().isF32();
   Value total = loop.getRegionIterArgs().front();
-  Value dot = DotOp::create(builder, loc, type, lhs, lhsDims, rhs, rhsDims,
-                            twoLevels ? zeros : total);
+  Value dot =
+      DotOp::create(builder, loc, type, lhs, lhsDims, rhs, rhsDims,
+                    twoLevels ? zeros : total,
+                    isF32 ? precision : Precision::IEEE, /*atom=*/AtomAttr());
   if (twoLevels)
     dot = arith::AddFOp::create(builder, loc, total, dot);
   scf::YieldOp::create(builder, loc, dot);
@@ -258,7 +262,9 @@ static SmallVector<loop::ReduceOp> splitResults(loop::ReduceOp reduce) {
   return parts;
 }
 
-ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size) {
+ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size,
+                                            int64_t least,
+                                            Precision precision) {
   SmallVector<loop::ReduceOp> reductions;
   kernel.walk([&](loop::ReduceOp reduce) {
     if (llvm::all_of(llvm::seq(reduce.getNumResults()), [&](unsigned result) {
@@ -274,10 +280,13 @@ ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size) {
   for (const SumOfProducts &sum : sums) {
     loop::ReduceOp reduce = sum.reduce;
     LoadOp operand = sum.lhs.load;
-    bool twoLevels = sumsInTwoLevels(
-        reduce.getExtent(), operand.getType().getElementTypeBitWidth() / 8);
-    chunk(sum, std::min<int64_t>(size, llvm::PowerOf2Ceil(reduce.getExtent())),
-          twoLevels);
+    bool twoLevels =
+        precision == Precision::IEEE &&
+        sumsInTwoLevels(reduce.getExtent(),
+                        operand.getType().getElementTypeBitWidth() / 8);
+    int64_t whole =
+        std::max<int64_t>(llvm::PowerOf2Ceil(reduce.getExtent()), least);
+    chunk(sum, std::min(size, whole), precision, twoLevels);
     ++chunked.count;
     chunked.inTwoLevels += twoLevels;
   }
@@ -300,7 +309,8 @@ struct ChunkMatmulKPass : tile::impl::ChunkMatmulKPassBase<ChunkMatmulKPass> {
                        .function(kernel.getSymName());
     ScheduleAttr schedule = kernel.getScheduleAttr();
     bool isContraction =
-        chunkSize != 0 || (schedule && !schedule.getThread().empty());
+        chunkSize != 0 || (schedule && (!schedule.getThread().empty() ||
+                                        !schedule.getWarpTile().empty()));
     int64_t size = chunkSize != 0 ? int64_t(chunkSize)
                    : schedule     ? schedule.getChunk()
                                   : 0;
@@ -309,9 +319,13 @@ struct ChunkMatmulKPass : tile::impl::ChunkMatmulKPassBase<ChunkMatmulKPass> {
                            << ", expected a power of two";
       return signalPassFailure();
     }
+    // Tensor cores take whole instructions.
+    bool isFMA = !schedule || schedule.getAtom() == AtomKind::FMA;
     ChunkedContractions chunked;
     if (isContraction)
-      chunked = chunkContractions(kernel, size);
+      chunked =
+          chunkContractions(kernel, size, isFMA ? 1 : size,
+                            schedule ? schedule.getPrecision() : Precision::IEEE);
     if (chunked.count == 0) {
       remark::missed(kernel.getLoc(), options)
           << (isContraction ? "no reduction adds products of two loads"

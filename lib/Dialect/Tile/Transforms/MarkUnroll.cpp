@@ -51,8 +51,12 @@ static int64_t estimateInstructions(scf::ForOp loop) {
                                             : Type();
     LayoutAttr layout = type ? getLayout(type) : LayoutAttr();
     int64_t count = layout ? layout.getLinearLayout().getNumRegisters() : 1;
-    if (auto dot = dyn_cast<DotOp>(op))
+    if (auto dot = dyn_cast<DotOp>(op)) {
+      constexpr int64_t sumsOfInstruction = 4;
       count *= dot.getContractedSize();
+      if (dot.getAtomAttr())
+        count /= sumsOfInstruction * dot.getAtomDepth();
+    }
     // Loops inside have been unrolled already.
     for (Operation *at = op->getParentOp(); at != loop; at = at->getParentOp())
       if (auto factor = at->getAttrOfType<IntegerAttr>("tile.unroll"))
@@ -62,12 +66,19 @@ static int64_t estimateInstructions(scf::ForOp loop) {
   return instructions;
 }
 
+/// Whether the steps of a chunk are laid out in the loop already.
+static bool hasStepsOfMma(scf::ForOp loop) {
+  auto dots = loop.getBody()->getOps<DotOp>();
+  return std::distance(dots.begin(), dots.end()) > 1 &&
+         (*dots.begin()).getAtomAttr();
+}
+
 int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
   // 32 KB at 16 bytes each, a quarter of the instruction cache of a
   // multiprocessor (128 KB since Volta).
   constexpr int64_t instructionBudget = 2048;
   std::optional<int64_t> trips = getTripCount(loop);
-  if (!trips || *trips < 2)
+  if (!trips || *trips < 2 || hasStepsOfMma(loop))
     return 1;
   most =
       std::min({most, *trips, instructionBudget / estimateInstructions(loop)});

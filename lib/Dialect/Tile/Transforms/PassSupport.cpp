@@ -3,6 +3,8 @@
 
 #include "PassSupport.h"
 
+#include "deplo/Analysis/BitSwaps.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -60,13 +62,19 @@ static int64_t getBytes(Value tile) {
          llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
+/// Unless shuffles do.
+static bool goesThroughShared(ConvertLayoutOp convert) {
+  return !getBitSwaps(getLayout(convert.getInput()).getLinearLayout(),
+                      getLayout(convert.getResult()).getLinearLayout());
+}
+
 int64_t getSharedBytes(KernelOp kernel) {
   int64_t bytes = 0;
   kernel.walk([&](Operation *op) {
     if (auto alloc = dyn_cast<AllocOp>(op))
       bytes += alloc.getType().getSizeInBytes();
     else if (auto convert = dyn_cast<ConvertLayoutOp>(op))
-      bytes += getBytes(convert.getResult());
+      bytes += goesThroughShared(convert) ? getBytes(convert.getResult()) : 0;
     else if (auto reduce = dyn_cast<ReduceOp>(op))
       for (Value result : reduce.getResults())
         bytes += kernel.getWarps().value_or(1) * getBytes(result);

@@ -184,7 +184,7 @@ struct PermuteRegisterTilePass
                        .function(kernel.getSymName());
     SmallVector<DotOp> dots;
     kernel.walk([&](DotOp dot) {
-      if (getLayout(dot.getResult()))
+      if (getLayout(dot.getResult()) && !dot.getAtomAttr())
         dots.push_back(dot);
     });
     if (dots.empty()) {

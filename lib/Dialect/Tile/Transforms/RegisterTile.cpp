@@ -171,16 +171,6 @@ static LinearLayout getSlice(LinearLayout whole, ArrayRef<int64_t> dims) {
   return whole;
 }
 
-/// The last dimension of the result that `dims` has and `others` has not.
-static unsigned getOwnDim(DotOp dot, ArrayRef<int64_t> dims,
-                          ArrayRef<int64_t> others) {
-  for (int64_t dim = dot.getType().getRank() - 1; dim >= 0; --dim)
-    if (llvm::is_contained(dims, dim) && !llvm::is_contained(others, dim) &&
-        dot.getType().getDimSize(dim) > 1)
-      return dim;
-  return llvm::is_contained(dims, 0) ? 0 : dot.getType().getRank() - 1;
-}
-
 /// Chooses the layouts of a contraction's tiles, `thread` rows and columns in
 /// each thread; appends the groups of accumulators to `anchors`.
 static LogicalResult chooseDotLayouts(KernelOp kernel, TileGroups &tiles,
@@ -194,12 +184,21 @@ static LogicalResult chooseDotLayouts(KernelOp kernel, TileGroups &tiles,
     };
     unsigned id = tiles.getGroup(dot.getResult());
     std::optional<LinearLayout> &layout = tiles.groups[id].layout;
+    if (dot.getAtomAttr()) {
+      llvm::Expected<DotLayouts> wanted = getAtomLayouts(dot);
+      if (!wanted)
+        return fail(wanted.takeError());
+      if (!layout)
+        anchors.push_back(id);
+      layout = wanted->accumulator;
+      tiles.groups[tiles.getGroup(dot.getLhs())].layout = wanted->lhs;
+      tiles.groups[tiles.getGroup(dot.getRhs())].layout = wanted->rhs;
+      return WalkResult::advance();
+    }
     if (!layout) {
+      auto [row, column] = dot.getRowAndColumn();
       auto chosen = getAccumulatorLayout(
-          {dot.getType().getShape(),
-           getOwnDim(dot, dot.getLhsDims(), dot.getRhsDims()),
-           getOwnDim(dot, dot.getRhsDims(), dot.getLhsDims()), thread[0],
-           thread[1], warps});
+          {dot.getType().getShape(), row, column, thread[0], thread[1], warps});
       if (!chosen)
         return fail(chosen.takeError());
       layout = *chosen;
@@ -358,7 +357,7 @@ FailureOr<LayoutSummary> tile::assignLayouts(KernelOp kernel, int64_t vector,
   SmallVector<DotOp> dots;
   kernel.walk([&](DotOp dot) { dots.push_back(dot); });
   for (DotOp dot : dots)
-    splitDot(dot, vector);
+    splitDot(dot, dot.getAtomAttr() ? dot.getAtomDepth() : vector);
   Copies copies = copyForEachUse(kernel);
   std::optional<TileGroups> found = TileGroups::get(kernel, alignment);
   if (!found)

@@ -9,12 +9,14 @@
 //   warps = 8, vector = 4>} {
 //
 // It asks what is pinned by name first, then the analytic model
-// (ScheduleModel, or ContractionModel for a kernel that is a contraction).
+// (ScheduleModel, or ContractionModel or MmaModel for a kernel that is a
+// contraction).
 //
 // Legality: a schedule changes no values. What hardware can't run is refused
 // here or by the step that takes it up.
 
 #include "deplo/Analysis/ContractionModel.h"
+#include "deplo/Analysis/MmaModel.h"
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
@@ -525,14 +527,19 @@ struct Pins {
   /// Rows and columns of a contraction in a thread; empty if not pinned.
   SmallVector<int64_t> thread;
   std::optional<int64_t> stages, splitK;
+  std::optional<AtomKind> atom;
+  /// Rows and columns of a contraction in a warp; empty if not pinned.
+  SmallVector<int64_t> warpTile;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
+         swizzleSmem = Choice::Auto, padSmem = Choice::Auto,
+         programmaticLaunch = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
-    "stage_inputs, async_copy, pad_smem, programmatic_launch";
+    "atom, warp_tile, stage_inputs, async_copy, swizzle_smem, pad_smem, "
+    "programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -549,7 +556,7 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return module.emitError() << "schedule: " << name << " is '" << value
                               << "', expected " << expected;
   };
-  if (name == "block" || name == "thread") {
+  if (name == "block" || name == "thread" || name == "warp_tile") {
     SmallVector<StringRef> texts;
     value.split(texts, 'x');
     std::vector<int64_t> sizes;
@@ -559,12 +566,13 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
         sizes.push_back(*number);
     if (name == "block" && sizes.size() != texts.size())
       return bad("powers of two such as 1x64, one for each parallel axis");
-    if (name == "thread" && (sizes.size() != 2 || texts.size() != 2))
+    if (name != "block" && (sizes.size() != 2 || texts.size() != 2))
       return bad("two powers of two such as 8x4, rows and columns");
     if (name == "block")
       pins.numbers.block = sizes;
     else
-      pins.thread.assign(sizes.begin(), sizes.end());
+      (name == "thread" ? pins.thread : pins.warpTile)
+          .assign(sizes.begin(), sizes.end());
     return success();
   }
   auto setNumber = [&](std::optional<int64_t> &field, bool allowsZero) {
@@ -606,6 +614,10 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     (name == "stages" ? pins.stages : pins.splitK) = number;
     return success();
   }
+  if (name == "atom") {
+    pins.atom = symbolizeAtomKind(value);
+    return pins.atom ? success() : LogicalResult(bad("fma or mma_sync"));
+  }
   if (name == "stage_inputs") {
     if (failed(setChoice(pins.stageInputs)))
       return failure();
@@ -615,6 +627,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
   }
   if (name == "async_copy")
     return setChoice(pins.asyncCopy);
+  if (name == "swizzle_smem")
+    return setChoice(pins.swizzleSmem);
   if (name == "pad_smem")
     return setChoice(pins.padSmem);
   if (name == "programmatic_launch")
@@ -654,6 +668,12 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
                        const TargetDescription &target);
   LogicalResult select(loop::Contraction contraction, const Pins &pins,
                        const TargetDescription &target);
+  LogicalResult selectMma(loop::Contraction contraction, const Pins &pins,
+                          const TargetDescription &target);
+  template <typename Choice>
+  void report(loop::Contraction contraction, const Choice &choice);
+
+  Precision mode = Precision::IEEE;
 };
 
 } // namespace
@@ -672,7 +692,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   kernel.setScheduleAttr(ScheduleAttr::get(
       &getContext(), choice->block, choice->warps, choice->vector,
       choice->cluster, choice->chunk, choice->unroll, /*thread=*/{},
-      /*stages=*/1, pins.stageInputs, pins.asyncCopy, pins.padSmem,
+      /*stages=*/1, AtomKind::FMA, /*warpTile=*/{}, Precision::IEEE,
+      pins.stageInputs, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
       pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
@@ -689,18 +710,111 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   return success();
 }
 
+/// What tensor cores say to a contraction: whether they multiply its elements
+/// as exactly as `mode` asks.
+static bool suitsMma(loop::Contraction &contraction, Precision mode,
+                     const TargetDescription &target) {
+  Type element = contraction.lhs.getMemRefType().getElementType();
+  return target.mmaFlopsPerSecond > 0 &&
+         contraction.reduce.getResult(0).getType().isF32() &&
+         (element.isF16() || element.isBF16() ||
+          (element.isF32() && mode == Precision::TF32));
+}
+
+static ContractionFacts getFacts(loop::Contraction &contraction) {
+  return {contraction.getBatches(),
+          contraction.getRows(),
+          contraction.getColumns(),
+          contraction.getDepth(),
+          contraction.getElementBytes(),
+          int64_t(contraction.products.size()),
+          contraction.countOperands(/*ofRows=*/true),
+          contraction.countOperands(/*ofRows=*/false)};
+}
+
+template <typename Choice>
+void SelectSchedulePass::report(loop::Contraction contraction,
+                                const Choice &choice) {
+  auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
+  loop::KernelCost cost = loop::computeCost(kernel);
+  remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
+                                        .category(DEBUG_TYPE)
+                                        .function(kernel.getSymName()))
+      << remark::add("a contraction ({0}, {1}x{2}x{3}): {4}",
+                     contraction.getTransposition(), contraction.getRows(),
+                     contraction.getColumns(), contraction.getDepth(),
+                     choice.reason)
+      << remark::metric("BytesRead", cost.bytesRead)
+      << remark::metric("BytesWritten", cost.bytesWritten)
+      << remark::metric("Blocks", choice.blocks)
+      << remark::metric("BlocksPerMultiprocessor",
+                        choice.blocksPerMultiprocessor)
+      << remark::metric("Waves", llvm::formatv("{0:F2}", choice.waves).str())
+      << remark::metric("Registers", choice.registersPerThread)
+      << remark::metric("Nanoseconds", int64_t(choice.nanoseconds));
+}
+
+LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
+                                            const Pins &pins,
+                                            const TargetDescription &target) {
+  auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
+  MmaPins numbers;
+  if (pins.numbers.block) {
+    numbers.blockRows = (*pins.numbers.block)[contraction.rowAxis];
+    numbers.blockColumns = (*pins.numbers.block)[contraction.columnAxis];
+  }
+  if (!pins.warpTile.empty()) {
+    numbers.warpRows = pins.warpTile[0];
+    numbers.warpColumns = pins.warpTile[1];
+  }
+  numbers.warps = pins.numbers.warps.value_or(0);
+  numbers.chunk = pins.numbers.chunk.value_or(0);
+  numbers.stages = pins.stages.value_or(0);
+  std::string error;
+  std::optional<MmaChoice> choice =
+      chooseMma(getFacts(contraction), target, numbers, error);
+  if (!choice)
+    return kernel.emitOpError("has no schedule: ") << error;
+  SmallVector<int64_t> block(contraction.axes.size(), 1);
+  block[contraction.rowAxis] = choice->blockRows;
+  block[contraction.columnAxis] = choice->blockColumns;
+  // The widest access: what a thread holds of a fragment is narrower.
+  int64_t vector =
+      pins.numbers.vector.value_or(16 / contraction.getElementBytes());
+  kernel.setScheduleAttr(ScheduleAttr::get(
+      &getContext(), block, choice->warps, vector, /*cluster=*/1, choice->chunk,
+      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages,
+      AtomKind::MmaSync, {choice->warpRows, choice->warpColumns}, mode,
+      pins.stageInputs, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
+      pins.programmaticLaunch));
+  report(contraction, *choice);
+  return success();
+}
+
 LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
                                          const Pins &pins,
                                          const TargetDescription &target) {
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
-  ContractionFacts facts = getContractionFacts(contraction);
   ContractionPins numbers;
   const SchedulePins &given = pins.numbers;
+  if (given.block && given.block->size() != contraction.axes.size())
+    return kernel.emitOpError()
+           << "has no schedule: block has " << given.block->size()
+           << " sizes, the kernel has " << contraction.axes.size() << " axes";
+  bool isMma = suitsMma(contraction, mode, target);
+  if (pins.atom == AtomKind::MmaSync && !isMma)
+    return kernel.emitOpError("has no schedule: ")
+           << "tensor cores of " << target.chip
+           << " multiply no such elements; drop atom=mma_sync, or choose "
+              "precision=tf32 for f32";
+  // A thread's tile is of multiply-adds.
+  if (pins.atom.value_or(pins.thread.empty()
+                             ? AtomKind::MmaSync
+                             : AtomKind::FMA) == AtomKind::MmaSync &&
+      isMma)
+    return selectMma(contraction, pins, target);
+  ContractionFacts facts = getContractionFacts(contraction);
   if (given.block) {
-    if (given.block->size() != contraction.axes.size())
-      return kernel.emitOpError()
-             << "has no schedule: block has " << given.block->size()
-             << " sizes, the kernel has " << contraction.axes.size() << " axes";
     numbers.blockRows = (*given.block)[contraction.rowAxis];
     numbers.blockColumns = (*given.block)[contraction.columnAxis];
   }
@@ -726,22 +840,9 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       &getContext(), block, choice->warps, choice->vector, /*cluster=*/1,
       choice->chunk, choice->unroll,
       {choice->threadRows, choice->threadColumns}, choice->stages,
-      pins.stageInputs, pins.asyncCopy, pins.padSmem, pins.programmaticLaunch));
-  loop::KernelCost cost = loop::computeCost(kernel);
-  remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
-                                        .category(DEBUG_TYPE)
-                                        .function(kernel.getSymName()))
-      << remark::add("a contraction ({0}, {1}x{2}x{3}): {4}",
-                     contraction.getTransposition(), facts.rows, facts.columns,
-                     facts.depth, choice->reason)
-      << remark::metric("BytesRead", cost.bytesRead)
-      << remark::metric("BytesWritten", cost.bytesWritten)
-      << remark::metric("Blocks", choice->blocks)
-      << remark::metric("BlocksPerMultiprocessor",
-                        choice->blocksPerMultiprocessor)
-      << remark::metric("Waves", llvm::formatv("{0:F2}", choice->waves).str())
-      << remark::metric("Registers", choice->registersPerThread)
-      << remark::metric("Nanoseconds", int64_t(choice->nanoseconds));
+      AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs, pins.asyncCopy,
+      pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch));
+  report(contraction, *choice);
   return success();
 }
 
@@ -755,6 +856,13 @@ void SelectSchedulePass::runOnOperation() {
         << remark::add("the module has no loop.kernel");
     return;
   }
+  std::optional<Precision> given = symbolizePrecision(precision);
+  if (!given) {
+    module.emitError() << "schedule: precision is '" << precision
+                       << "', expected ieee or tf32";
+    return signalPassFailure();
+  }
+  mode = *given;
   FailureOr<Pins> pins = parsePins(pin, module);
   TargetAttr target = succeeded(pins) ? TargetAttr::lookup(module) : nullptr;
   if (!target)

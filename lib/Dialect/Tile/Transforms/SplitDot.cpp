@@ -67,9 +67,10 @@ bool tile::splitDot(DotOp dot, int64_t step) {
   };
   Value lhsPart = getPart(lhs, dot.getLhsDims());
   Value rhsPart = getPart(rhs, dot.getRhsDims());
-  Value sum = DotOp::create(builder, loc, dot.getType(), lhsPart,
-                            dot.getLhsDims(), rhsPart, dot.getRhsDims(),
-                            loop.getRegionIterArgs().front());
+  Value sum =
+      DotOp::create(builder, loc, dot.getType(), lhsPart, dot.getLhsDims(),
+                    rhsPart, dot.getRhsDims(), loop.getRegionIterArgs().front(),
+                    dot.getPrecision(), dot.getAtomAttr());
   scf::YieldOp::create(builder, loc, sum);
   dot.replaceAllUsesWith(loop.getResult(0));
   dot.erase();

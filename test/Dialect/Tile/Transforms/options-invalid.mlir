@@ -7,6 +7,7 @@
 // RUN: not deplo-opt %s --deplo-async-copy=mode=maybe 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not deplo-opt %s --deplo-stage-inputs=mode=on 2>&1 | FileCheck %s --check-prefix=ON
 // RUN: not deplo-opt %s --deplo-pad-smem=mode=yes 2>&1 | FileCheck %s --check-prefix=YES
+// RUN: not deplo-opt %s --deplo-swizzle-smem=mode=no 2>&1 | FileCheck %s --check-prefix=NO
 // RUN: not deplo-opt %s --deplo-programmatic-launch=mode=never-ever 2>&1 | FileCheck %s --check-prefix=EVER
 // RUN: not deplo-opt %s --deplo-mark-unroll=unroll=-1 2>&1 | FileCheck %s --check-prefix=UNROLL
 
@@ -17,6 +18,7 @@
 // MODE: error: 'tile.kernel' op can't be scheduled with mode=maybe, expected auto, always or never
 // ON: error: 'tile.kernel' op can't be scheduled with mode=on, expected auto, always or never
 // YES: error: 'tile.kernel' op can't be scheduled with mode=yes, expected auto, always or never
+// NO: error: 'tile.kernel' op can't be scheduled with mode=no, expected auto, always or never
 // EVER: error: 'tile.kernel' op can't be scheduled with mode=never-ever, expected auto, always or never
 // UNROLL: error: 'tile.kernel' op can't be unrolled with unroll=-1, expected a positive number
 tile.kernel @copy(%x: memref<32xf32>, %y: memref<32xf32>) axes(%i = 32 tile) warps(1) {

@@ -5,6 +5,7 @@
 #define DEPLO_DIALECT_TILE_IR_TILE_H
 
 #include "deplo/Analysis/LinearLayout.h"
+#include "deplo/Analysis/SharedMemory.h"
 #include "deplo/Dialect/Monoid.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributeInterfaces.h"
@@ -46,6 +47,14 @@ LayoutAttr getLayout(mlir::Type tile);
 inline LayoutAttr getLayout(mlir::Value tile) {
   return getLayout(tile.getType());
 }
+
+/// The layouts of a tile.dot's tiles.
+struct DotLayouts {
+  LinearLayout lhs, rhs, accumulator;
+};
+
+/// Those that its atom wants. Fails with the reason if there are none.
+llvm::Expected<DotLayouts> getAtomLayouts(DotOp dot);
 
 /// The memref dimension that each tile dimension of a box access spans: the
 /// op's `dims`, or the last dimensions in order.

@@ -55,7 +55,8 @@ def Tile_SharedAttr : Tile_Attr<"Shared", "shared"> {
   let description = [{
     Row-major, each innermost row followed by `pad` unused elements. `swizzle` is
     the span in bytes within which 16-byte chunks are exchanged by XOR with the
-    row (PTX ISA, "Swizzling modes"): 0 (none), 32, 64 or 128.
+    row: 0 (none), 32, 64 or 128. Rows of up to 128 bytes are counted in groups
+    of 128 bytes (PTX ISA, "Swizzling modes"), longer ones each.
 
     Constraints:
     - C1: the pad is not negative.
@@ -103,6 +104,36 @@ def Tile_Choice : I32EnumAttr<"Choice", "whether a step is taken", [
   let genSpecializedAttr = 0;
 }
 
+def Tile_Precision : I32EnumAttr<"Precision", "what products of f32 may be computed in", [
+    I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">]> {
+  let cppNamespace = "::deplo::tile";
+}
+
+def Tile_AtomKind : I32EnumAttr<"AtomKind", "the instruction of a contraction", [
+    I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"MmaSync", 1, "mma_sync">]> {
+  let cppNamespace = "::deplo::tile";
+  let genSpecializedAttr = 0;
+}
+
+def Tile_AtomAttr : Tile_Attr<"Atom", "atom"> {
+  let summary = "the instruction of a tile.dot and how warps share its result";
+  let description = [{
+    `mma_sync` is `mma.sync` of m16n8 (PTX ISA): K is 16 for f16 and bf16 and 8 for
+    tf32. `warps` are those along each dimension of the result.
+
+    ```mlir
+    #tile.atom<mma_sync, warps = [2, 4]>
+    ```
+
+    Constraints:
+    - C1: the warps along each dimension are a power of two, 32 at most in all.
+    - C2: the instruction is one of tensor cores (`fma` is no attribute).
+  }];
+  let parameters = (ins "::deplo::tile::AtomKind":$kind, ArrayRefParameter<"int64_t">:$warps);
+  let assemblyFormat = "`<` $kind `,` `warps` `=` `[` $warps `]` `>`";
+  let genVerifyDecl = 1;
+}
+
 def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let summary = "the tunables of one kernel, read by the scheduling passes";
   let description = [{
@@ -117,15 +148,21 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
       thread computes; empty for kernels that are none.
     - `stages`: of a contraction, the chunks of its operands that are in shared
       memory at once.
-    - `stage_inputs`, `async_copy`, `pad_smem`, `programmatic_launch`: whether the
-      step is taken.
+    - `atom`: the instruction of a contraction, `fma` or `mma_sync`.
+    - `warp_tile`: of a contraction on tensor cores, the rows and columns of the
+      result that one warp computes; empty for all others.
+    - `precision`: what products of f32 may be computed in, `ieee` or `tf32`: the
+      one field that says which values are wanted, and not how to compute them.
+    - `stage_inputs`, `async_copy`, `swizzle_smem`, `pad_smem`,
+      `programmatic_launch`: whether the step is taken.
 
     Constraints:
     - C1: block sizes, warps, vector and unroll are powers of two.
     - C2: the chunk is 0 or a power of two.
-    - C3: a thread has two sizes, powers of two, or none.
+    - C3: a thread and a warp tile have two sizes, powers of two, or none.
     - C4: there is at least one stage.
     - C5: the cluster is positive.
+    - C6: there is a warp tile if the atom is one of tensor cores.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$block, "int64_t":$warps, "int64_t":$vector,
                         DefaultValuedParameter<"int64_t", "1">:$cluster,
@@ -133,8 +170,12 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"int64_t", "1">:$unroll,
                         OptionalArrayRefParameter<"int64_t">:$thread,
                         DefaultValuedParameter<"int64_t", "1">:$stages,
+                        DefaultValuedParameter<"::deplo::tile::AtomKind", "::deplo::tile::AtomKind::FMA">:$atom,
+                        OptionalArrayRefParameter<"int64_t">:$warp_tile,
+                        DefaultValuedParameter<"::deplo::tile::Precision", "::deplo::tile::Precision::IEEE">:$precision,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$stage_inputs,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$async_copy,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$swizzle_smem,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$pad_smem,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$programmatic_launch);
   let hasCustomAssemblyFormat = 1;
@@ -167,10 +208,12 @@ def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
     Facts about hardware, the only place where passes find them. Sizes in bytes,
     rates in units a second. A cluster has `blocks_per_cluster` blocks at most (1:
     there are no clusters), which run on the multiprocessors of one group.
+    `mma_flops_per_second` is the rate of mma.sync of f16 with sums in f32, 0 if
+    there are no tensor cores that are known.
     `deplo show-targets` prints those known by name.
 
     Constraints:
-    - C1: every number is positive.
+    - C1: every number is positive, but for the rate of mma.sync, which may be 0.
   }];
   let parameters = (ins StringRefParameter<"LLVM's name of the processor, such as sm_90a">:$chip,
                         "int64_t":$multiprocessors,
@@ -186,7 +229,8 @@ def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
                         "int64_t":$f32_flops_per_second,
                         "int64_t":$launch_nanoseconds,
                         DefaultValuedParameter<"int64_t", "1">:$blocks_per_cluster,
-                        DefaultValuedParameter<"int64_t", "1">:$multiprocessors_per_group);
+                        DefaultValuedParameter<"int64_t", "1">:$multiprocessors_per_group,
+                        DefaultValuedParameter<"int64_t", "0">:$mma_flops_per_second);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -328,10 +328,17 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     `t` of an operand is dimension `dims[t]` of the result, or the one that is
     summed over where `dims[t]` is the result's rank. So an operand lies as it
     lies in memory, transposed or not, and a batch is a dimension of all three.
-    Elements are multiplied and added in the accumulator's type.
+    Elements are multiplied and added in the accumulator's type; with precision
+    `tf32`, those of f32 may be rounded to tf32 before.
 
     ```mlir
     %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<64x8xf32>, tensor<8x32xf32>, tensor<64x32xf32>
+    ```
+
+    With an `atom`, tensor cores add products in an order of their own.
+
+    ```mlir
+    %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [2, 1]> : tensor<64x16xf16>, tensor<16x32xf16>, tensor<64x32xf32>
     ```
 
     Constraints:
@@ -342,18 +349,29 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     - C3: the operands have one element type, that of the accumulator or one that
       extends to it.
     - C4: with layouts, each thread holds the elements of the operands that its
-      elements of the accumulator take.
+      elements of the accumulator take; with an atom, layouts are those of its
+      fragments.
+    - C5: an atom has warps for each dimension of the result, and multiplies f16,
+      bf16 or, with precision `tf32`, f32, into f32.
+    - C6: precision `tf32` is of operands of f32.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, DenseI64ArrayAttr:$lhsDims, AnyRankedTensor:$rhs,
-                       DenseI64ArrayAttr:$rhsDims, AnyRankedTensor:$accumulator);
+                       DenseI64ArrayAttr:$rhsDims, AnyRankedTensor:$accumulator,
+                       DefaultValuedAttr<Tile_Precision, "::deplo::tile::Precision::IEEE">:$precision,
+                       OptionalAttr<Tile_AtomAttr>:$atom);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $lhs `dims` $lhsDims `,` $rhs `dims` $rhsDims `,` $accumulator attr-dict `:`
+    $lhs `dims` $lhsDims `,` $rhs `dims` $rhsDims `,` $accumulator (`precision` $precision^)?
+    custom<Atom>($atom) attr-dict `:`
     type($lhs) `,` type($rhs) `,` type($accumulator)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     int64_t getContractedSize();
+    /// The last dimensions of the result that only `lhs` and only `rhs` have.
+    ::std::pair<unsigned, unsigned> getRowAndColumn();
+    /// What is summed over in one instruction of the atom.
+    int64_t getAtomDepth();
     /// The dimension of an operand that is summed over.
     static unsigned getContractedDim(::llvm::ArrayRef<int64_t> dims, int64_t rank) {
       return ::llvm::find(dims, rank) - dims.begin();

@@ -22,6 +22,8 @@ def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
     Constraints:
     - C1: sizes are positive.
     - C2: elements are integers or floats of whole bytes.
+    - C3: rows of a swizzled buffer are a power of two of bytes, at least its
+      swizzle.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
                         "::deplo::tile::SharedAttr":$layout);
@@ -29,6 +31,8 @@ def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getRank() const { return getShape().size(); }
+    /// As the model of shared memory takes it.
+    ::deplo::SharedBuffer getModel() const;
     /// Bytes of shared memory, padding included.
     int64_t getSizeInBytes() const;
   }];

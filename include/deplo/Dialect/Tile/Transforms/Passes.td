@@ -106,11 +106,19 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
     `1x64`, one size for each parallel axis), `warps`, `vector`, `cluster` (the
     most blocks that share a row, `auto` or `never`), `chunk`, `unroll`, `thread`
     (such as `8x8`: rows and columns of a contraction in a thread), `stages`,
-    `stage_inputs`, `async_copy`, `pad_smem` and `programmatic_launch`.
+    `atom` (`fma` or `mma_sync`), `warp_tile` (such as `64x64`: rows and columns
+    of a contraction by tensor cores in a warp), `stage_inputs`, `async_copy`,
+    `swizzle_smem`, `pad_smem` and `programmatic_launch`.
+
+    Products of f16 and bf16 are exact in f32, so tensor cores take such
+    contractions where the target has them. They take those of f32 where
+    `precision` is `tf32`.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
-    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">];
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
+    Option<"precision", "precision", "std::string", "\"ieee\"",
+           "what products of f32 may be computed in: ieee or tf32">];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
@@ -607,6 +615,31 @@ def AlignRowsPass : Pass<"deplo-align-rows", "::deplo::tile::KernelOp"> {
     Option<"alignment", "alignment", "int64_t", "16", "bytes that the addresses of memrefs are multiples of">];
 }
 
+def TensorizePass : Pass<"deplo-tensorize", "::deplo::tile::KernelOp"> {
+  let summary = "chooses the instruction of contractions";
+  let description = [{
+    Gives each `tile.dot` the atom that the schedule says, and as many warps along
+    rows and columns as there are warp tiles. With it come the layouts that
+    `register_tile` assigns. Before:
+
+    ```mlir
+    %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
+    ```
+
+    After, with `warp_tile = [64, 32]` in a kernel of eight warps:
+
+    ```mlir
+    %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [2, 4]> : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
+    ```
+
+    The types must be those of `mma.sync`, the target sm_80 or later, and a chunk
+    a whole number of instructions deep.
+  }];
+  let options = [
+    ListOption<"warpTile", "warp-tile", "int64_t",
+               "rows and columns of a warp by mma.sync; the schedule's if empty">];
+}
+
 def RegisterTilePass : Pass<"deplo-register-tile", "::deplo::tile::KernelOp"> {
   let summary = "says which thread holds which element of every tile";
   let description = [{
@@ -681,6 +714,104 @@ def PermuteRegisterTilePass : Pass<"deplo-permute-register-tile", "::deplo::tile
   let options = [
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
+}
+
+def WidenStoresPass : Pass<"deplo-widen-stores", "::deplo::tile::KernelOp"> {
+  let summary = "lanes exchange elements so that stores are 16 bytes wide";
+  let description = [{
+    A lane holds two neighbours of an accumulator of tensor cores, and four lanes
+    a run of eight. Lanes that exchange registers before the store hold runs of 16
+    bytes each. Where memory allows that, and in kernels with an atom. Before:
+
+    ```mlir
+    #fragments = #tile.layout<[16, 32], register = [[0, 1], [8, 0], [0, 8], [0, 16]],
+                              lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+    tile.store %a, %y[%i, %j] : tensor<16x32xf16, #fragments>, memref<64x64xf16>
+    ```
+
+    After:
+
+    ```mlir
+    #rows = #tile.layout<[16, 32], register = [[0, 1], [0, 2], [0, 4], [8, 0]],
+                         lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = []>
+    %b = tile.convert_layout %a : tensor<16x32xf16, #fragments> -> tensor<16x32xf16, #rows>
+    tile.store %b, %y[%i, %j] : tensor<16x32xf16, #rows>, memref<64x64xf16>
+    ```
+  }];
+  let options = [
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def RasterizeGridPass : Pass<"deplo-rasterize-grid", "::deplo::tile::KernelOp"> {
+  let summary = "numbers the blocks of a contraction so that those at once share operands";
+  let description = [{
+    A row of blocks reads all columns of the second operand. Blocks that go down a
+    group of rows before the next column read, as many as run at once, about as
+    many rows as columns: fewer elements in all. Before:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<4096x64xf16>, %w: memref<64x4096xf16>) axes(%i = 4096 step 128 grid, %j = 4096 step 256 grid) warps(8) {
+    ```
+
+    After, for 132 multiprocessors:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<4096x64xf16>, %w: memref<64x4096xf16>) axes(%i = 4096 step 128 grid, %j = 4096 step 256 grid) warps(8) attributes {tile.raster = 16 : i64} {
+    ```
+  }];
+  let options = [
+    Option<"group", "group", "int64_t", "0",
+           "rows of blocks in a group; 0 for those that suit the target">];
+}
+
+def PrefetchFragmentsPass : Pass<"deplo-prefetch-fragments", "::deplo::tile::KernelOp"> {
+  let summary = "fragments are read from shared memory a step ahead of tensor cores";
+  let description = [{
+    In a pipelined loop over chunks, tensor cores would wait for each read of
+    shared memory. The steps of a chunk are laid out one after the other, each
+    after the reads of the next one, and the loop carries the fragments of the
+    next chunk's first step: its await and barrier come before the last step of
+    this one. Before:
+
+    ```mlir
+    %r, %rt = scf.for %k = %c0 to %c512 step %c32 iter_args(%acc = %zeros, %t = %t0) {
+      tile.await %t
+      tile.barrier
+      %u = tile.async_copy %x[%i, %k + 32] to %next
+      %d = scf.for %kk = %c0 to %c32 step %c16 iter_args(%c = %acc) {
+        %a = tile.read %s[%c0, %kk]
+        %b = tile.read %s[%c0, %kk]
+        %e = tile.dot %a dims [0, 2], %b dims [1, 2], %c atom<mma_sync, warps = [1, 1]>
+        scf.yield %e
+      }
+      scf.yield %d, %u
+    }
+    tile.await %rt
+    ```
+
+    After:
+
+    ```mlir
+    tile.await %t0
+    tile.barrier
+    %a0 = tile.read %s0[%c0, %c0]
+    %b0 = tile.read %s0[%c0, %c0]
+    %r, %ra, %rb = scf.for %k = %c0 to %c512 step %c32 iter_args(%acc = %zeros, %a = %a0, %b = %b0) {
+      %u = tile.async_copy %x[%i, %k + 32] to %next
+      %a1 = tile.read %s[%c0, %c16]
+      %b1 = tile.read %s[%c0, %c16]
+      %d = tile.dot %a dims [0, 2], %b dims [1, 2], %acc atom<mma_sync, warps = [1, 1]>
+      tile.await %u
+      tile.barrier
+      %a2 = tile.read %next[%c0, %c0]
+      %b2 = tile.read %next[%c0, %c0]
+      %e = tile.dot %a1 dims [0, 2], %b1 dims [1, 2], %d atom<mma_sync, warps = [1, 1]>
+      scf.yield %e, %a2, %b2
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def PrefetchChunksPass : Pass<"deplo-prefetch-chunks", "::deplo::tile::KernelOp"> {
@@ -872,6 +1003,49 @@ def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
       %t = tile.async_copy %x[%i, %c0] to %row vector 4 : memref<32x2048xf32>, !tile.buffer<1x2048xf32, #tile.shared<>>
       tile.await %t
       tile.barrier
+    }
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
+def SwizzleSmemPass : Pass<"deplo-swizzle-smem", "::deplo::tile::KernelOp"> {
+  let summary = "exchanges chunks of the rows of shared buffers against bank conflicts";
+  let description = [{
+    `ldmatrix` reads eight rows of 16 bytes at once, all at one column: without a
+    swizzle they lie in the same banks if rows are 128 bytes or more apart. With
+    it, each row has its 16-byte chunks at other places, by exclusive or with the
+    row's number. Unlike a pad it takes no memory and keeps rows aligned.
+    Chooses the swizzle of fewest wavefronts, by the model of banks in
+    SharedMemory.h, for buffers that `ldmatrix` alone reads; with `always` for any
+    other as well. Before:
+
+    ```mlir
+    #a = #tile.layout<[16, 64], register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]],
+                      lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+    tile.kernel @read(%x: memref<16x64xf16>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : !tile.buffer<16x64xf16, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %b : memref<16x64xf16>, !tile.buffer<16x64xf16, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %b[%c0, %c0] : !tile.buffer<16x64xf16, #tile.shared<>> -> tensor<16x64xf16, #a>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #a = #tile.layout<[16, 64], register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]],
+                      lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+    tile.kernel @read(%x: memref<16x64xf16>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %b = tile.alloc : !tile.buffer<16x64xf16, #tile.shared<swizzle = 128>>
+      tile.copy %x[%c0, %c0] to %b : memref<16x64xf16>, !tile.buffer<16x64xf16, #tile.shared<swizzle = 128>>
+      tile.barrier
+      %a = tile.read %b[%c0, %c0] : !tile.buffer<16x64xf16, #tile.shared<swizzle = 128>> -> tensor<16x64xf16, #a>
     }
     ```
   }];

@@ -45,8 +45,10 @@ struct ChunkedContractions {
 };
 
 /// Makes each reduction that adds products of two loads a loop over chunks of
-/// `size` elements with a tile.dot (002).
-ChunkedContractions chunkContractions(KernelOp kernel, int64_t size);
+/// `size` elements with a tile.dot (002). Chunks are no longer than it takes to
+/// hold all of a sum, but `least` elements.
+ChunkedContractions chunkContractions(KernelOp kernel, int64_t size,
+                                      int64_t least, Precision precision);
 
 /// Makes one loop over chunks of those that load the same operand. Returns how
 /// many loops went into others.
@@ -306,6 +308,20 @@ mlir::FailureOr<LayoutSummary> assignLayouts(KernelOp kernel, int64_t vector,
 bool splitDot(DotOp dot, int64_t step);
 
 //===----------------------------------------------------------------------===//
+// tensorize, prefetch_fragments
+//===----------------------------------------------------------------------===//
+
+/// Gives `dot` an atom by which each of `warps` warps computes `warpTile` rows
+/// and columns. Leaves it as it is and gives the reason if that can't be.
+mlir::LogicalResult tensorizeDot(DotOp dot, AtomKind kind,
+                                 llvm::ArrayRef<int64_t> warpTile,
+                                 int64_t warps, std::string &reason);
+
+/// Makes a pipelined loop read the fragments of tensor cores a step ahead.
+/// Returns whether it is such a loop.
+bool prefetchFragments(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
 // permute_register_tile
 //===----------------------------------------------------------------------===//
 
@@ -323,13 +339,25 @@ std::optional<StripEffect> permuteStrips(DotOp dot, unsigned dim,
                                          int64_t alignment);
 
 //===----------------------------------------------------------------------===//
-// async_copy, pad_smem, mark_unroll
+// async_copy, swizzle_smem, pad_smem, mark_unroll
 //===----------------------------------------------------------------------===//
 
 /// Makes `copy` asynchronous, in accesses of 4, 8 or 16 bytes, and awaits it
 /// before the barrier that follows. Returns null, and leaves it, if no such
 /// access is possible or no barrier follows in its block.
 AsyncCopyOp makeAsync(CopyOp copy, int64_t alignment);
+
+/// What swizzling a buffer does to its accesses.
+struct SwizzleEffect {
+  int64_t swizzle = 0;
+  int64_t degreeBefore = 1, degreeAfter = 1;
+  /// Whether ldmatrix does all reads.
+  bool isOfMatrices = false;
+};
+
+/// The smallest swizzle of a buffer that costs its accesses the fewest
+/// wavefronts; nothing if accesses can't be modelled.
+std::optional<SwizzleEffect> chooseSwizzle(AllocOp alloc, int64_t alignment);
 
 /// What padding a buffer does to the wavefronts of its accesses.
 struct PaddingEffect {
@@ -343,9 +371,6 @@ struct PaddingEffect {
 /// and adds at most `budget` bytes; nothing if accesses can't be modelled.
 std::optional<PaddingEffect> choosePadding(AllocOp alloc, int64_t alignment,
                                            int64_t budget);
-
-/// Gives a buffer another pad.
-void padBuffer(AllocOp alloc, int64_t pad);
 
 /// The number of copies of the body: the largest divisor of the trip count up
 /// to `most` that keeps the unrolled body within the instruction cache, or,
@@ -397,6 +422,30 @@ bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
 /// wait for those that it depends on before its first access to global memory.
 /// Returns the wait, or null if it accesses none or waits already.
 WaitDependenciesOp launchProgrammatically(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
+// widen_stores
+//===----------------------------------------------------------------------===//
+
+/// Exchanges elements between lanes so that each access of `store` is wider.
+/// Returns the elements of an access then; 0 if nothing was done.
+int64_t widenStore(StoreOp store, int64_t alignment);
+
+//===----------------------------------------------------------------------===//
+// rasterize_grid
+//===----------------------------------------------------------------------===//
+
+/// Attribute of a kernel: the blocks along the last axis but one that are
+/// numbered before those of the next place on the last.
+constexpr llvm::StringLiteral rasterName = "tile.raster";
+
+/// Whether the last two axes are of the grid, with several blocks along each
+/// whose number doesn't depend on the launch.
+bool hasPlaneOfBlocks(KernelOp kernel);
+
+/// The rows of blocks that `blocksAtOnce` blocks are numbered down so that they
+/// read the fewest rows and columns of elements.
+int64_t chooseRaster(KernelOp kernel, int64_t blocksAtOnce);
 
 //===----------------------------------------------------------------------===//
 // Before the lowering

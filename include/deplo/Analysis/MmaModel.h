@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The analytic model behind select_schedule for contractions by mma.sync. See
+// docs/rationale/contractions.md.
+
+#ifndef DEPLO_ANALYSIS_MMAMODEL_H
+#define DEPLO_ANALYSIS_MMAMODEL_H
+
+#include "deplo/Analysis/ContractionModel.h"
+
+namespace deplo {
+
+/// Fields that are decided already; 0 for those that are not.
+struct MmaPins {
+  int64_t blockRows = 0, blockColumns = 0, warpRows = 0, warpColumns = 0;
+  int64_t warps = 0, chunk = 0, stages = 0;
+};
+
+struct MmaChoice {
+  int64_t blockRows, blockColumns, warpRows, warpColumns;
+  int64_t warps, chunk, stages;
+
+  // Figures.
+  int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;
+  double waves, nanoseconds;
+  /// Why, in one sentence.
+  std::string reason;
+};
+
+/// Returns the fastest choice that agrees with the pins, or the sentence that
+/// says why there is none in `error`.
+std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
+                                   const TargetDescription &target,
+                                   const MmaPins &pins, std::string &error);
+
+} // namespace deplo
+
+#endif // DEPLO_ANALYSIS_MMAMODEL_H

@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Analysis/MmaModel.h"
+
+#include "deplo/Analysis/FragmentLayouts.h"
+#include "deplo/Analysis/MemoryFacts.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+namespace deplo {
+
+static constexpr int64_t lanes = 32;
+static constexpr int64_t mmaRows = 16, mmaColumns = 8;
+/// Of shared memory, which a multiprocessor reads in a cycle.
+static constexpr int64_t lineBytes = 128;
+
+/// Between the last instruction of a chunk and the first of the next one: the
+/// barrier and what it takes to start again.
+static constexpr double chunkNanoseconds = 60;
+/// Accumulators that keep the tensor cores of a multiprocessor busy while warps
+/// wait for registers: twice what an instruction's latency of about 33 cycles
+/// takes. Each warp runs on one of four parts of a multiprocessor.
+static constexpr double independentSums = 2.0 * 64 * 64, parts = 4;
+
+/// The powers of two from `least` to `most`, or `pin` alone.
+static std::vector<int64_t> getPowers(int64_t least, int64_t most,
+                                      int64_t pin) {
+  if (pin)
+    return {pin};
+  std::vector<int64_t> powers;
+  for (int64_t power = least; power <= most; power *= 2)
+    powers.push_back(power);
+  return powers;
+}
+
+/// Accumulators, fragments of two steps, and what addresses and loops take.
+static int64_t getRegisters(const MmaChoice &choice,
+                            const ContractionFacts &facts) {
+  constexpr int64_t forAddresses = 44, words = 4;
+  int64_t fragments = (choice.warpRows / mmaRows * words +
+                       choice.warpColumns / mmaColumns * words / 2);
+  return facts.sums * choice.warpRows * choice.warpColumns / lanes +
+         2 * fragments + forAddresses;
+}
+
+/// What a block copies of all operands for a chunk.
+static int64_t getCopiedBytes(const MmaChoice &choice,
+                              const ContractionFacts &facts) {
+  return (choice.blockRows * facts.rowOperands +
+          choice.blockColumns * facts.columnOperands) *
+         choice.chunk * facts.elementBytes;
+}
+
+/// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
+/// of it.
+static bool fits(MmaChoice &choice, const ContractionFacts &facts,
+                 const TargetDescription &target) {
+  int64_t threads = choice.warps * lanes;
+  if (threads > target.threadsPerBlock)
+    return false;
+  choice.registersPerThread = getRegisters(choice, facts);
+  choice.sharedBytes = getCopiedBytes(choice, facts) * choice.stages;
+  if (choice.registersPerThread > target.registersPerThread ||
+      choice.sharedBytes > target.sharedPerBlock)
+    return false;
+  choice.blocksPerMultiprocessor =
+      std::min({target.blocksPerMultiprocessor,
+                target.warpsPerMultiprocessor / choice.warps,
+                target.registersPerMultiprocessor /
+                    (choice.registersPerThread * threads),
+                target.sharedPerMultiprocessor /
+                    std::max<int64_t>(choice.sharedBytes, 1)});
+  return choice.blocksPerMultiprocessor > 0;
+}
+
+/// What blocks of one wave take for a chunk each, `busiest` of them on one
+/// multiprocessor: the slowest of instructions, reads of fragments and copies;
+/// what the others take is hidden but for an eighth. Copies run ahead, but a
+/// ring is refilled once in a latency.
+static double estimateChunk(const MmaChoice &choice,
+                            const ContractionFacts &facts,
+                            const TargetDescription &target, int64_t blocks,
+                            int64_t busiest) {
+  // Rates of one multiprocessor; tf32 has half the rate of f16.
+  double multiplyAddsPerNanosecond = target.mmaFlopsPerSecond / 2e9 /
+                                     target.multiprocessors * 2 /
+                                     facts.elementBytes;
+  double cyclesPerNanosecond =
+      target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
+  double memoryShare = target.dramBytesPerSecond / 1e9 / target.multiprocessors;
+  double idle =
+      double(target.multiprocessors) / std::min(blocks, target.multiprocessors);
+  double fillRate =
+      memoryShare * std::min(l2Bandwidth * idle, l2Bandwidth + bandwidthBurst);
+
+  double sums = double(facts.sums) * busiest * choice.warps * choice.warpRows *
+                choice.warpColumns;
+  double occupancy =
+      std::min({1.0, sums / independentSums, busiest * choice.warps / parts});
+  double arithmetic = double(facts.sums) * choice.blockRows *
+                      choice.blockColumns * choice.chunk /
+                      multiplyAddsPerNanosecond / occupancy;
+  double fragmentBytes = double(facts.sums) * choice.warps *
+                         (choice.warpRows + choice.warpColumns) * choice.chunk *
+                         facts.elementBytes;
+  double copiedBytes = getCopiedBytes(choice, facts);
+  double reads =
+      (fragmentBytes + copiedBytes) / lineBytes / cyclesPerNanosecond;
+  double fill = copiedBytes / fillRate;
+  double slowest = std::max({arithmetic, reads, fill});
+  double work = slowest + (arithmetic + reads + fill - slowest) / 8;
+  double refill = choice.stages > 1
+                      ? memoryLatencyNanoseconds / (choice.stages - 1)
+                      : memoryLatencyNanoseconds + work;
+  return std::max(busiest * work, refill) + chunkNanoseconds / busiest;
+}
+
+/// What all blocks take, one wave after the other.
+static double estimate(MmaChoice &choice, const ContractionFacts &facts,
+                       const TargetDescription &target) {
+  choice.blocks = facts.batches *
+                  int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
+                  int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
+  double chunks = llvm::divideCeil(facts.depth, choice.chunk);
+  int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;
+  choice.waves = double(choice.blocks) / perWave;
+  double nanoseconds = 0;
+  for (int64_t rest = choice.blocks; rest > 0;) {
+    int64_t wave = std::min(rest, perWave);
+    int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
+    int64_t waves = std::max<int64_t>(rest / perWave, 1);
+    nanoseconds +=
+        waves * (chunks * estimateChunk(choice, facts, target, wave, busiest) +
+                 memoryLatencyNanoseconds);
+    rest -= waves * wave;
+  }
+  double bytes =
+      double(facts.batches) * facts.depth * facts.elementBytes *
+      (facts.rows * facts.rowOperands + facts.columns * facts.columnOperands);
+  return std::max(nanoseconds, bytes / target.dramBytesPerSecond * 1e9);
+}
+
+static std::string getReason(const MmaChoice &choice,
+                             const TargetDescription &target) {
+  return llvm::formatv(
+             "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each "
+             "of {6} warps by mma.sync: {7} blocks, {8} on each of {9} "
+             "multiprocessors at once",
+             choice.blockRows, choice.blockColumns, choice.chunk, choice.stages,
+             choice.warpRows, choice.warpColumns, choice.warps, choice.blocks,
+             choice.blocksPerMultiprocessor, target.multiprocessors)
+      .str();
+}
+
+std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
+                                   const TargetDescription &target,
+                                   const MmaPins &pins, std::string &error) {
+  int64_t depth = getMmaK(8 * facts.elementBytes);
+  auto most = [](int64_t extent) {
+    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), mmaRows, 256);
+  };
+  int64_t mostChunk = std::clamp<int64_t>(
+      llvm::PowerOf2Ceil(facts.depth), depth, lineBytes / facts.elementBytes);
+  std::optional<MmaChoice> best;
+  MmaChoice choice{};
+  auto consider = [&] {
+    choice.warps = choice.blockRows / choice.warpRows *
+                   (choice.blockColumns / choice.warpColumns);
+    bool isWhole = choice.warps > 0 && choice.chunk % depth == 0 &&
+                   (pins.warps == 0 || choice.warps == pins.warps) &&
+                   choice.blockRows % choice.warpRows == 0 &&
+                   choice.blockColumns % choice.warpColumns == 0;
+    if (!isWhole || !fits(choice, facts, target))
+      return;
+    choice.nanoseconds = estimate(choice, facts, target);
+    if (!best || choice.nanoseconds < best->nanoseconds)
+      best = choice;
+  };
+  for (int64_t blockRows : getPowers(mmaRows, most(facts.rows), pins.blockRows))
+    for (int64_t blockColumns :
+         getPowers(mmaRows, most(facts.columns), pins.blockColumns))
+      for (int64_t warpRows : getPowers(mmaRows, 64, pins.warpRows))
+        for (int64_t warpColumns : getPowers(mmaRows, 64, pins.warpColumns))
+          for (int64_t chunk :
+               getPowers(std::max(mostChunk / 2, depth), mostChunk, pins.chunk))
+            // More stages than chunks hold nothing. Of two that take as long,
+            // the deeper ring bears more delay.
+            for (int64_t stages :
+                 pins.stages ? std::vector<int64_t>{pins.stages}
+                             : std::vector<int64_t>{8, 6, 4, 3, 2, 1}) {
+              int64_t chunks = llvm::divideCeil(facts.depth, chunk);
+              if (!pins.stages && stages > std::max<int64_t>(chunks, 1))
+                continue;
+              choice.blockRows = blockRows;
+              choice.blockColumns = blockColumns;
+              choice.warpRows = warpRows;
+              choice.warpColumns = warpColumns;
+              choice.chunk = chunk;
+              choice.stages = stages;
+              consider();
+            }
+  if (!best) {
+    error = "no tile of a contraction by mma.sync that agrees with what is "
+            "pinned fits " +
+            target.chip + "; use smaller blocks or fewer stages";
+    return std::nullopt;
+  }
+  best->reason = getReason(*best, target);
+  return best;
+}
+
+} // namespace deplo

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The layouts that the atom of a tile.dot wants of its tiles.
+
+#include "deplo/Analysis/ContractionLayouts.h"
+#include "deplo/Analysis/FragmentLayouts.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+/// The last dimension of the result that `dims` has and `others` has not.
+static unsigned getOwnDim(DotOp dot, ArrayRef<int64_t> dims,
+                          ArrayRef<int64_t> others) {
+  for (int64_t dim = dot.getType().getRank() - 1; dim >= 0; --dim)
+    if (llvm::is_contained(dims, dim) && !llvm::is_contained(others, dim) &&
+        dot.getType().getDimSize(dim) > 1)
+      return dim;
+  return llvm::is_contained(dims, 0) ? 0 : dot.getType().getRank() - 1;
+}
+
+std::pair<unsigned, unsigned> DotOp::getRowAndColumn() {
+  return {getOwnDim(*this, getLhsDims(), getRhsDims()),
+          getOwnDim(*this, getRhsDims(), getLhsDims())};
+}
+
+int64_t DotOp::getAtomDepth() {
+  return getMmaK(getLhs().getType().getElementTypeBitWidth());
+}
+
+llvm::Expected<DotLayouts> getAtomLayouts(DotOp dot) {
+  auto [row, column] = dot.getRowAndColumn();
+  MmaTiling tiling{dot.getType().getShape(), dot.getAtomAttr().getWarps(), row,
+                   column, dot.getLhs().getType().getElementTypeBitWidth()};
+  DotLayouts layouts;
+  auto set = [](LinearLayout &layout,
+                llvm::Expected<LinearLayout> wanted) -> llvm::Error {
+    if (!wanted)
+      return wanted.takeError();
+    layout = *wanted;
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = set(layouts.accumulator, getMmaAccumulator(tiling)))
+    return std::move(error);
+  if (llvm::Error error =
+          set(layouts.lhs,
+              getMmaOperand(tiling, dot.getLhsDims(), dot.getContractedSize())))
+    return std::move(error);
+  if (llvm::Error error =
+          set(layouts.rhs,
+              getMmaOperand(tiling, dot.getRhsDims(), dot.getContractedSize())))
+    return std::move(error);
+  return layouts;
+}
+
+} // namespace deplo::tile
