@@ -51,24 +51,34 @@ private:
 /// back along every other one. Neighbours then have a factor in common, which
 /// the next instruction takes from where the last one has read it; a
 /// multiply-add that reads three registers waits for one of their two banks.
-static SmallVector<int32_t>
-getSerpentine(const LinearLayout &accumulator, ArrayRef<int64_t> lhsDims) {
-  int64_t rank = accumulator.getRank();
-  llvm::MapVector<std::vector<int32_t>, SmallVector<int32_t>> rows;
+/// `rows` rows go together, a run of `run` columns of each before the next run.
+static SmallVector<int32_t> getSerpentine(const LinearLayout &accumulator,
+                                          ArrayRef<int64_t> lhsDims,
+                                          int64_t rows, int64_t run) {
+  using Row = std::vector<int32_t>;
+  llvm::MapVector<Row, SmallVector<int32_t>, std::map<Row, unsigned>> ofRow;
   for (int32_t reg = 0; reg < accumulator.getNumRegisters(); ++reg) {
     Coordinates coordinates = accumulator.apply(reg, 0);
-    std::vector<int32_t> row;
+    Row row;
     for (int64_t dim : lhsDims)
-      if (dim != rank)
+      if (dim != accumulator.getRank())
         row.push_back(coordinates[dim]);
-    rows[row].push_back(reg);
+    ofRow[row].push_back(reg);
   }
+  auto all = llvm::to_vector(llvm::make_second_range(ofRow));
   SmallVector<int32_t> order;
-  for (auto [number, row] : llvm::enumerate(rows)) {
-    if (number % 2 != 0)
-      std::reverse(row.second.begin(), row.second.end());
-    llvm::append_range(order, row.second);
-  }
+  int64_t columns = all.front().size(), runs = 0;
+  for (int64_t first = 0; first < int64_t(all.size()); first += rows)
+    for (int64_t column = 0; column < columns; column += run)
+      for (int64_t row = first; row < first + rows && row < int64_t(all.size());
+           ++row, ++runs) {
+        auto registers = ArrayRef(all[row]).slice(
+            column, std::min(run, columns - column));
+        if (runs % 2 == 0)
+          llvm::append_range(order, registers);
+        else
+          llvm::append_range(order, llvm::reverse(registers));
+      }
   return order;
 }
 
@@ -89,7 +99,13 @@ void KernelEmitter::emitDot(tile::DotOp op) {
                        getElements(op.getRhs()));
   LinearLayout layout = tile::getLayout(op.getResult()).getLinearLayout();
   SmallVector<Value> sums = unpack(lookup(op.getAccumulator()));
-  SmallVector<int32_t> order = getSerpentine(layout, op.getLhsDims());
+  // Short runs where a wide read gives several summed elements of a row: all of
+  // these are in one of the two banks.
+  bool isAlongDepth = op.getLhsDims().back() == op.getType().getRank();
+  SmallVector<int32_t> order =
+      isAlongDepth ? getSerpentine(layout, op.getLhsDims(), /*rows=*/2, /*run=*/4)
+                   : getSerpentine(layout, op.getLhsDims(), /*rows=*/1,
+                                   layout.getNumRegisters());
   for (int32_t k = 0; k < op.getContractedSize(); ++k)
     for (int32_t reg : order) {
       Coordinates coordinates = layout.apply(reg, 0);
