@@ -456,10 +456,13 @@ void FactFinder::countInstructions() {
 }
 
 ScheduleFacts FactFinder::run() {
+  // What is on chip must hold the largest of the sizes that a launch may give,
+  // and a launch the blocks.
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (loop::ForOp loop : getAxisLoops(kernel)) {
     if (loop.getExtent() != 1)
       dimOf[loop.getInductionVar()] = facts.axes.size();
-    facts.axes.push_back(loop.getExtent());
+    facts.axes.push_back(sizes.getMax(loop.getExtent()));
   }
   if (llvm::is_contained(facts.axes, 0) || facts.axes.empty()) {
     dimOf.clear();
@@ -473,8 +476,6 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
-  // What is on chip must hold the largest of the sizes that a launch may give.
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (ScheduleInnerDim &dim : facts.inner)
     dim.extent = sizes.getMax(dim.extent);
   mergeWindows();
@@ -492,29 +493,14 @@ ScheduleFacts FactFinder::run() {
   countInstructions();
   kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();
-  facts.mayShareRows =
-      facts.scans == 0 && facts.inner.size() == 1 &&
-      facts.inner.front().isReduced &&
-      !SymbolicSizes::get(kernel).isSymbolic(facts.inner.front().extent);
+  facts.mayShareRows = facts.scans == 0 && facts.inner.size() == 1 &&
+                       facts.inner.front().isReduced &&
+                       !sizes.isSymbolic(facts.inner.front().extent);
   return facts;
 }
 
 ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment) {
   return FactFinder(kernel, alignment).run();
-}
-
-ContractionFacts getContractionFacts(loop::Contraction &contraction) {
-  std::string layouts = contraction.getTransposition();
-  return {contraction.getBatches(),
-          contraction.getRows(),
-          contraction.getColumns(),
-          contraction.getDepth(),
-          contraction.getElementBytes(),
-          int64_t(contraction.products.size()),
-          contraction.countOperands(/*ofRows=*/true),
-          contraction.countOperands(/*ofRows=*/false),
-          /*isLhsAlongDepth=*/layouts[0] == 'N',
-          /*isRhsAlongDepth=*/layouts[1] == 'T'};
 }
 
 //===----------------------------------------------------------------------===//
@@ -713,28 +699,6 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   return success();
 }
 
-/// What tensor cores say to a contraction: whether they multiply its elements
-/// as exactly as `mode` asks.
-static bool suitsMma(loop::Contraction &contraction, Precision mode,
-                     const TargetDescription &target) {
-  Type element = contraction.lhs.getMemRefType().getElementType();
-  return target.mmaFlopsPerSecond > 0 &&
-         contraction.reduce.getResult(0).getType().isF32() &&
-         (element.isF16() || element.isBF16() ||
-          (element.isF32() && mode == Precision::TF32));
-}
-
-static ContractionFacts getFacts(loop::Contraction &contraction) {
-  return {contraction.getBatches(),
-          contraction.getRows(),
-          contraction.getColumns(),
-          contraction.getDepth(),
-          contraction.getElementBytes(),
-          int64_t(contraction.products.size()),
-          contraction.countOperands(/*ofRows=*/true),
-          contraction.countOperands(/*ofRows=*/false)};
-}
-
 template <typename Choice>
 void SelectSchedulePass::report(loop::Contraction contraction,
                                 const Choice &choice) {
@@ -775,7 +739,7 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   numbers.stages = pins.stages.value_or(0);
   std::string error;
   std::optional<MmaChoice> choice =
-      chooseMma(getFacts(contraction), target, numbers, error);
+      chooseMma(getContractionFacts(contraction, mode), target, numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
   SmallVector<int64_t> block(contraction.axes.size(), 1);
@@ -816,7 +780,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
                              : AtomKind::FMA) == AtomKind::MmaSync &&
       isMma)
     return selectMma(contraction, pins, target);
-  ContractionFacts facts = getContractionFacts(contraction);
+  ContractionFacts facts = getContractionFacts(contraction, mode);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];
     numbers.blockColumns = (*given.block)[contraction.columnAxis];
@@ -860,12 +824,9 @@ void SelectSchedulePass::runOnOperation() {
         << remark::add("the module has no loop.kernel");
     return;
   }
-  std::optional<Precision> given = symbolizePrecision(precision);
-  if (!given) {
-    module.emitError() << "schedule: precision is '" << precision
-                       << "', expected ieee or tf32";
+  FailureOr<Precision> given = parsePrecision(precision, module);
+  if (failed(given))
     return signalPassFailure();
-  }
   mode = *given;
   FailureOr<Pins> pins = parsePins(pin, module);
   TargetAttr target = succeeded(pins) ? TargetAttr::lookup(module) : nullptr;
