@@ -41,13 +41,6 @@ bool sumsInTwoLevels(int64_t depth, int64_t elementBytes) {
   return elementBytes >= 4 && depth > mostSerialTerms;
 }
 
-bool paysToTranspose(int64_t multiplyAdds, int64_t elementBytes) {
-  // cp.async takes 4 bytes at least. 2 % more instructions are less than what
-  // the banks of registers cost otherwise.
-  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 64;
-  return elementBytes >= leastBytes && multiplyAdds >= leastMultiplyAdds;
-}
-
 /// The powers of two from `least` to `most`, or `pin` alone.
 static std::vector<int64_t> getPowers(int64_t least, int64_t most,
                                       int64_t pin) {
@@ -58,7 +51,7 @@ static std::vector<int64_t> getPowers(int64_t least, int64_t most,
 }
 
 int64_t getContractionRegisters(int64_t sums, int64_t operands) {
-  constexpr int64_t forAddresses = 32;
+  constexpr int64_t forAddresses = 44;
   return llvm::alignTo(sums + operands + forAddresses, 8);
 }
 
@@ -77,27 +70,6 @@ static int64_t getLines(const ContractionFacts &facts, int64_t rows,
   return rows * facts.rowOperands + columns * facts.columnOperands;
 }
 
-namespace {
-
-/// Whether threads read several summed elements of an operand at once.
-struct ReadAlongDepth {
-  bool lhs, rhs;
-};
-
-} // namespace
-
-/// Those operands that lie so in memory and are not transposed.
-static ReadAlongDepth getReadAlongDepth(const ContractionChoice &choice,
-                                        const ContractionFacts &facts) {
-  auto isKept = [&](int64_t multiplyAdds) {
-    return !paysToTranspose(multiplyAdds, facts.elementBytes);
-  };
-  return {facts.isLhsAlongDepth && isKept(choice.blockColumns * facts.sums /
-                                          facts.rowOperands),
-          facts.isRhsAlongDepth && isKept(choice.blockRows * facts.sums /
-                                          facts.columnOperands)};
-}
-
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
 /// of it.
 static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
@@ -105,26 +77,19 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   int64_t threads = choice.warps * lanes;
   if (threads > target.threadsPerBlock)
     return false;
-  // One summed element of an operand and the next one, or all that a thread
-  // reads at once.
-  ReadAlongDepth alongDepth = getReadAlongDepth(choice, facts);
-  int64_t ofLhs = alongDepth.lhs ? choice.vector : 2;
-  int64_t ofRhs = alongDepth.rhs ? choice.vector : 2;
+  // One summed element of an operand, or all that a thread reads at once.
+  int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 1;
+  int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 1;
   choice.registersPerThread = getContractionRegisters(
       choice.threadRows * choice.threadColumns * facts.sums,
       getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
-  // A pad of a vector for each row of a buffer that a thread reads along depth,
-  // or that is transposed.
-  auto getPads = [&](bool isAlongDepth, bool isRead, int64_t lines) {
-    return (isRead ? lines : isAlongDepth ? choice.chunk : 0) * vectorBytes;
-  };
+  // Rows of a chunk, those along what is summed over padded by a vector.
   choice.sharedBytes =
       (getLines(facts, choice.blockRows, choice.blockColumns) * choice.chunk *
            facts.elementBytes +
-       facts.rowOperands *
-           getPads(facts.isLhsAlongDepth, alongDepth.lhs, choice.blockRows) +
-       facts.columnOperands * getPads(facts.isRhsAlongDepth, alongDepth.rhs,
-                                      choice.blockColumns)) *
+       getLines(facts, facts.isLhsAlongDepth ? choice.blockRows : 0,
+                facts.isRhsAlongDepth ? choice.blockColumns : 0) *
+           vectorBytes) *
           choice.stages +
       getTotalBytes(choice, facts);
   if (choice.registersPerThread > target.registersPerThread ||

@@ -24,11 +24,6 @@ bool sumsInTwoLevels(int64_t depth, int64_t elementBytes);
 /// both operands at once, if they are to be few.
 int64_t getContractionRegisters(int64_t sums, int64_t operands);
 
-/// Whether a chunk of an operand that neighbours in memory are summed over is
-/// better transposed as it is copied, where an element takes part in as many
-/// multiply-adds: copies of single elements are instructions, too.
-bool paysToTranspose(int64_t multiplyAdds, int64_t elementBytes);
-
 struct ContractionFacts {
   /// Products of all batch axes, of rows, of columns, and of what is summed
   /// over.

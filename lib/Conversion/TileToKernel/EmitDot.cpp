@@ -47,9 +47,9 @@ private:
 
 } // namespace
 
-/// The accumulators in the order in which they are added to: along the rows, and
-/// back along every other one. Neighbours then have a factor in common, which
-/// the next instruction takes from where the last one has read it; a
+/// The accumulators in the order in which they are added to: along the rows,
+/// and back along every other one. Neighbours then have a factor in common,
+/// which the next instruction takes from where the last one has read it; a
 /// multiply-add that reads three registers waits for one of their two banks.
 /// `rows` rows go together, a run of `run` columns of each before the next run.
 static SmallVector<int32_t> getSerpentine(const LinearLayout &accumulator,
@@ -72,8 +72,8 @@ static SmallVector<int32_t> getSerpentine(const LinearLayout &accumulator,
     for (int64_t column = 0; column < columns; column += run)
       for (int64_t row = first; row < first + rows && row < int64_t(all.size());
            ++row, ++runs) {
-        auto registers = ArrayRef(all[row]).slice(
-            column, std::min(run, columns - column));
+        auto registers =
+            ArrayRef(all[row]).slice(column, std::min(run, columns - column));
         if (runs % 2 == 0)
           llvm::append_range(order, registers);
         else
@@ -103,9 +103,10 @@ void KernelEmitter::emitDot(tile::DotOp op) {
   // these are in one of the two banks.
   bool isAlongDepth = op.getLhsDims().back() == op.getType().getRank();
   SmallVector<int32_t> order =
-      isAlongDepth ? getSerpentine(layout, op.getLhsDims(), /*rows=*/2, /*run=*/4)
-                   : getSerpentine(layout, op.getLhsDims(), /*rows=*/1,
-                                   layout.getNumRegisters());
+      isAlongDepth
+          ? getSerpentine(layout, op.getLhsDims(), /*rows=*/2, /*run=*/4)
+          : getSerpentine(layout, op.getLhsDims(), /*rows=*/1,
+                          layout.getNumRegisters());
   for (int32_t k = 0; k < op.getContractedSize(); ++k)
     for (int32_t reg : order) {
       Coordinates coordinates = layout.apply(reg, 0);

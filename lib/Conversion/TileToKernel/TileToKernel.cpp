@@ -109,7 +109,7 @@ std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
                                  std::pair(dot.getRhs(), dot.getRhsDims())})
       operands += dims.back() == rank
                       ? getRegisters(operand)
-                      : 2 * getRegisters(operand) / dot.getContractedSize();
+                      : getRegisters(operand) / dot.getContractedSize();
     int64_t registers = getContractionRegisters(sums, operands);
     int64_t most = std::min<int64_t>(
         {target.getRegistersPerMultiprocessor() / (registers * threads),

@@ -24,7 +24,6 @@
 // its dimensions are named in another order everywhere.
 
 #include "PassSupport.h"
-#include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -60,19 +59,19 @@ std::optional<StagedChunk> tile::getChunkAlongDepth(AllocOp alloc) {
     chunk.read = read ? read : chunk.read;
   }
   BufferType buffer = alloc.getType();
-  bool isWhole = chunk.copy && chunk.read && !getLayout(chunk.read.getResult()) &&
-                 chunk.read.getType().getShape() == buffer.getShape() &&
-                 llvm::all_of(chunk.read.getIndices(), [](Value index) {
-                   return getConstantIntValue(index) == 0;
-                 });
+  bool isWhole =
+      chunk.copy && chunk.read && !getLayout(chunk.read.getResult()) &&
+      chunk.read.getType().getShape() == buffer.getShape() &&
+      llvm::all_of(chunk.read.getIndices(),
+                   [](Value index) { return getConstantIntValue(index) == 0; });
   if (!isWhole || buffer.getRank() < 2 || buffer.getLayout().getPad() != 0 ||
       buffer.getLayout().getSwizzle() != 0)
     return std::nullopt;
   int64_t depth = buffer.getShape().back();
   for (OpOperand &use : chunk.read.getResult().getUses()) {
     auto dot = dyn_cast<DotOp>(use.getOwner());
-    bool isOperand = dot && (use == dot.getLhsMutable() ||
-                             use == dot.getRhsMutable());
+    bool isOperand =
+        dot && (use == dot.getLhsMutable() || use == dot.getRhsMutable());
     if (!isOperand || dot.getAtom() ||
         getDims(dot, use).back() != dot.getType().getRank())
       return std::nullopt;
@@ -127,8 +126,9 @@ struct TransposeSmemPass
     auto options = remark::RemarkOpts::name("TransposeSmem")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    if (*choice == Choice::Never) {
-      remark::missed(kernel.getLoc(), options) << "the schedule says never";
+    if (*choice != Choice::Always) {
+      remark::missed(kernel.getLoc(), options)
+          << "chunks lie as in memory unless the schedule says always";
       return markAllAnalysesPreserved();
     }
     SmallVector<StagedChunk> chunks;
@@ -143,16 +143,6 @@ struct TransposeSmemPass
     }
     for (StagedChunk &chunk : chunks) {
       std::string name = getMemrefName(chunk.copy.getMemref());
-      int64_t bytes =
-          chunk.alloc.getType().getElementType().getIntOrFloatBitWidth() / 8;
-      if (*choice != Choice::Always &&
-          !paysToTranspose(chunk.multiplyAdds, bytes)) {
-        remark::missed(chunk.alloc.getLoc(), options) << remark::add(
-            "elements of {0} of {1} bytes, {2} multiply-adds for each, are "
-            "better copied several at a time",
-            name, bytes, chunk.multiplyAdds);
-        continue;
-      }
       transposeChunk(chunk);
       remark::passed(chunk.copy.getLoc(), options) << remark::add(
           "chunks of {0} have a row for each summed element: {1} multiply-adds "

@@ -1021,11 +1021,11 @@ def TransposeSmemPass : Pass<"deplo-transpose-smem", "::deplo::tile::KernelOp"> 
     a chunk that lies in shared memory as in memory gives a thread several summed
     elements with each wide read, and all of these occupy registers at once. The
     transposed chunk gives it neighbours of one summed element. The copy
-    transposes, one element at a time: worth it, unless `always`, for elements of
-    4 bytes that take part in many multiply-adds. Before:
+    transposes, one element at a time, which takes more instructions: only
+    `always` does it. Before:
 
     ```mlir
-    tile.kernel @mm(%x: memref<128x16xf32>, %w: memref<16x128xf32>, %y: memref<128x128xf32>) axes(%i = 1 step 1 grid) warps(8) {
+    tile.kernel @mm(%x: memref<128x16xf32>, %w: memref<16x128xf32>, %y: memref<128x128xf32>) axes(%i = 1 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [128, 128], warps = 8, vector = 4, transpose_smem = always>} {
       %c0 = arith.constant 0 : index
       %zero = arith.constant dense<0.0> : tensor<128x128xf32>
       %s = tile.alloc : !tile.buffer<128x16xf32, #tile.shared<>>
@@ -1043,7 +1043,7 @@ def TransposeSmemPass : Pass<"deplo-transpose-smem", "::deplo::tile::KernelOp"> 
     After:
 
     ```mlir
-    tile.kernel @mm(%x: memref<128x16xf32>, %w: memref<16x128xf32>, %y: memref<128x128xf32>) axes(%i = 1 step 1 grid) warps(8) {
+    tile.kernel @mm(%x: memref<128x16xf32>, %w: memref<16x128xf32>, %y: memref<128x128xf32>) axes(%i = 1 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [128, 128], warps = 8, vector = 4, transpose_smem = always>} {
       %c0 = arith.constant 0 : index
       %zero = arith.constant dense<0.0> : tensor<128x128xf32>
       %s = tile.alloc : !tile.buffer<16x128xf32, #tile.shared<>>
