@@ -76,18 +76,21 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   int64_t threads = choice.warps * lanes;
   if (threads > target.threadsPerBlock)
     return false;
-  // One summed element of an operand and the next one, or all that a thread
-  // reads at once.
-  int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 2;
-  int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 2;
+  // One summed element of an operand, or all that a thread reads at once.
+  int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 1;
+  int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 1;
   choice.registersPerThread = getContractionRegisters(
       choice.threadRows * choice.threadColumns * facts.sums,
       getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
-  // Rows of a chunk, padded by a vector.
-  choice.sharedBytes = getLines(facts, choice.blockRows, choice.blockColumns) *
-                           (choice.chunk * facts.elementBytes + vectorBytes) *
-                           choice.stages +
-                       getTotalBytes(choice, facts);
+  // Rows of a chunk, those along what is summed over padded by a vector.
+  choice.sharedBytes =
+      (getLines(facts, choice.blockRows, choice.blockColumns) * choice.chunk *
+           facts.elementBytes +
+       getLines(facts, facts.isLhsAlongDepth ? choice.blockRows : 0,
+                facts.isRhsAlongDepth ? choice.blockColumns : 0) *
+           vectorBytes) *
+          choice.stages +
+      getTotalBytes(choice, facts);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;

@@ -97,6 +97,7 @@ void buildTilePipeline(OpPassManager &manager,
   alignRows.alignment = options.alignment;
   kernel.addPass(tile::createAlignRowsPass(alignRows));
   kernel.addPass(tile::createTensorizePass());
+  kernel.addPass(tile::createTransposeSmemPass());
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
   kernel.addPass(tile::createRegisterTilePass(registerTile));
@@ -216,6 +217,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-stage-inputs", "t:007_stage_inputs"},
       {"deplo-align-rows", "t:align_rows"},
       {"deplo-tensorize", "t:tensorize"},
+      {"deplo-transpose-smem", "t:transpose_smem"},
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-permute-register-tile", "t:009_permute_register_tile"},
       {"deplo-double-buffer", "t:010_double_buffer"},

@@ -27,7 +27,8 @@ static constexpr unsigned sharedAddressSpace = 3;
 /// A thread moves as many vectors of a copy one after the other; more in a
 /// loop.
 static constexpr int64_t mostUnrolledMoves = 16;
-/// Those of single elements have a mask and an address each.
+/// Those of single elements have a mask and an address each, and a register
+/// unless they are asynchronous.
 static constexpr int64_t mostUnrolledElements = 4;
 
 //===----------------------------------------------------------------------===//
@@ -110,7 +111,7 @@ void KernelEmitter::emitWrite(tile::WriteOp op) {
   }
 }
 
-/// The block's threads take the buffer's vectors in turn, in row-major order.
+/// The block's threads take the buffer's vectors in turn, along memory first.
 /// `move` gets the addresses of one vector and, with bounds, whether it is in
 /// bounds.
 template <typename OpT>
@@ -126,14 +127,15 @@ void KernelEmitter::emitCopyVectors(
     total *= size;
   Box box = getBox(op, lookup(op.getIndices()), buffer.getRank());
 
+  SmallVector<unsigned> order = tile::BoxAccess::get(op)->getMemoryOrder();
   auto getVectorCoordinates = [&](Value number) {
     SmallVector<Value> coordinates(vectors.size());
-    for (int64_t dim = vectors.size() - 1; dim >= 0; --dim) {
+    for (unsigned dim : order) {
       Value size = getIndex(vectors[dim]);
+      bool isLast = dim == order.back();
       coordinates[dim] =
-          dim == 0 ? number
-                   : builder.createOrFold<arith::RemUIOp>(number, size);
-      if (dim != 0)
+          isLast ? number : builder.createOrFold<arith::RemUIOp>(number, size);
+      if (!isLast)
         number = builder.createOrFold<arith::DivUIOp>(number, size);
     }
     coordinates.back() = multiply(coordinates.back(), width);
@@ -170,7 +172,9 @@ void KernelEmitter::emitCopyVectors(
   OpBuilder::InsertionGuard guard(builder);
   bool isPowerOf2 = llvm::isPowerOf2_64(threads) &&
                     llvm::all_of(vectors, llvm::isPowerOf2_64);
-  int64_t mostMoves = width > 1 ? mostUnrolledMoves : mostUnrolledElements;
+  constexpr bool isAsync = std::is_same_v<OpT, tile::AsyncCopyOp>;
+  int64_t mostMoves =
+      width > 1 || isAsync ? mostUnrolledMoves : mostUnrolledElements;
   if (!isPowerOf2 || total > threads * mostMoves) {
     auto loop =
         scf::ForOp::create(builder, start, getIndex(total), getIndex(threads));
@@ -192,14 +196,13 @@ void KernelEmitter::emitCopyVectors(
   SmallVector<Value> ofThread = getVectorCoordinates(start);
   for (int64_t first = 0; first < total; first += threads) {
     SmallVector<Value> coordinates;
-    int64_t number = first * width, inner = vectors.back() * width;
-    SmallVector<int64_t> sizes(vectors);
-    sizes.back() = inner;
-    SmallVector<int64_t> moved(sizes.size());
-    for (int64_t dim = sizes.size() - 1; dim >= 0; --dim) {
-      moved[dim] = number % sizes[dim];
-      number /= sizes[dim];
+    SmallVector<int64_t> moved(vectors.size());
+    int64_t number = first;
+    for (unsigned dim : order) {
+      moved[dim] = number % vectors[dim];
+      number /= vectors[dim];
     }
+    moved.back() *= width;
     for (auto [coordinate, constant] : llvm::zip_equal(ofThread, moved))
       coordinates.push_back(add(coordinate, getIndex(constant)));
     moveVector(coordinates);

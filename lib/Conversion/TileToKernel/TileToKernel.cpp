@@ -116,7 +116,7 @@ std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
                                  std::pair(dot.getRhs(), dot.getRhsDims())})
       operands += dims.back() == rank
                       ? getRegisters(operand)
-                      : 2 * getRegisters(operand) / dot.getContractedSize();
+                      : getRegisters(operand) / dot.getContractedSize();
     int64_t most = countResidentBlocks(
         tile::describe(target), *kernel.getWarps(),
         getContractionRegisters(sums, operands), sharedBytes);

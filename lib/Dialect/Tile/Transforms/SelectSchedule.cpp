@@ -516,15 +516,16 @@ struct Pins {
   std::optional<AtomKind> atom;
   /// Rows and columns of a contraction in a warp; empty if not pinned.
   SmallVector<int64_t> warpTile;
-  Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         swizzleSmem = Choice::Auto, padSmem = Choice::Auto,
-         programmaticLaunch = Choice::Auto;
+  Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
+         asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
-    "atom, warp_tile, stage_inputs, async_copy, swizzle_smem, pad_smem, "
+    "atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, "
+    "pad_smem, "
     "programmatic_launch";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
@@ -611,6 +612,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
       pins.numbers.stages = false;
     return success();
   }
+  if (name == "transpose_smem")
+    return setChoice(pins.transposeSmem);
   if (name == "async_copy")
     return setChoice(pins.asyncCopy);
   if (name == "swizzle_smem")
@@ -679,8 +682,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       &getContext(), choice->block, choice->warps, choice->vector,
       choice->cluster, choice->chunk, choice->unroll, /*thread=*/{},
       /*stages=*/1, AtomKind::FMA, /*warpTile=*/{}, Precision::IEEE,
-      pins.stageInputs, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch));
+      pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
+      pins.padSmem, pins.programmaticLaunch));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -749,8 +752,8 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
       &getContext(), block, choice->warps, vector, /*cluster=*/1, choice->chunk,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages,
       AtomKind::MmaSync, {choice->warpRows, choice->warpColumns}, mode,
-      pins.stageInputs, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch));
+      pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
+      pins.padSmem, pins.programmaticLaunch));
   report(contraction, *choice);
   return success();
 }
@@ -804,8 +807,9 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       &getContext(), block, choice->warps, choice->vector, /*cluster=*/1,
       choice->chunk, choice->unroll,
       {choice->threadRows, choice->threadColumns}, choice->stages,
-      AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs, pins.asyncCopy,
-      pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch));
+      AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs,
+      pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
+      pins.programmaticLaunch));
   report(contraction, *choice);
   return success();
 }

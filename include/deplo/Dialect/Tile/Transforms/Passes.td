@@ -1100,6 +1100,54 @@ def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
            "bytes that every memref argument is aligned to">];
 }
 
+def TransposeSmemPass : Pass<"deplo-transpose-smem", "::deplo::tile::KernelOp"> {
+  let summary = "gives chunks of operands a row for each summed element";
+  let description = [{
+    Where neighbours in memory are summed over, as in both operands of `x @ w.T`,
+    a chunk that lies in shared memory as in memory gives a thread several summed
+    elements with each wide read, and all of these occupy registers at once. The
+    transposed chunk gives it neighbours of one summed element. The copy
+    transposes, one element at a time, which takes more instructions: only
+    `always` does it. Before:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<128x16xf32>, %w: memref<16x128xf32>, %y: memref<128x128xf32>) axes(%i = 1 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [128, 128], warps = 8, vector = 4, transpose_smem = always>} {
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+      %s = tile.alloc : !tile.buffer<128x16xf32, #tile.shared<>>
+      %t = tile.alloc : !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %s : memref<128x16xf32>, !tile.buffer<128x16xf32, #tile.shared<>>
+      tile.copy %w[%c0, %c0] to %t : memref<16x128xf32>, !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %s[%c0, %c0] : !tile.buffer<128x16xf32, #tile.shared<>> -> tensor<128x16xf32>
+      %b = tile.read %t[%c0, %c0] : !tile.buffer<16x128xf32, #tile.shared<>> -> tensor<16x128xf32>
+      %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zero : tensor<128x16xf32>, tensor<16x128xf32>, tensor<128x128xf32>
+      tile.store %d, %y[%c0, %c0] : tensor<128x128xf32>, memref<128x128xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<128x16xf32>, %w: memref<16x128xf32>, %y: memref<128x128xf32>) axes(%i = 1 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [128, 128], warps = 8, vector = 4, transpose_smem = always>} {
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+      %s = tile.alloc : !tile.buffer<16x128xf32, #tile.shared<>>
+      %t = tile.alloc : !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %s dims [1, 0] : memref<128x16xf32>, !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.copy %w[%c0, %c0] to %t : memref<16x128xf32>, !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %s[%c0, %c0] : !tile.buffer<16x128xf32, #tile.shared<>> -> tensor<16x128xf32>
+      %b = tile.read %t[%c0, %c0] : !tile.buffer<16x128xf32, #tile.shared<>> -> tensor<16x128xf32>
+      %d = tile.dot %a dims [2, 0], %b dims [2, 1], %zero : tensor<16x128xf32>, tensor<16x128xf32>, tensor<128x128xf32>
+      tile.store %d, %y[%c0, %c0] : tensor<128x128xf32>, memref<128x128xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
+}
+
 def SwizzleSmemPass : Pass<"deplo-swizzle-smem", "::deplo::tile::KernelOp"> {
   let summary = "exchanges chunks of the rows of shared buffers against bank conflicts";
   let description = [{
