@@ -45,8 +45,8 @@ TEST(ContractionModel, SmallerProductsFillTheDevice) {
   EXPECT_GE(choice.blocks, 132);
 }
 
-/// Chunks are copied ahead where there are several, and fewer at once than there
-/// are.
+/// Chunks are copied ahead where there are several, and fewer at once than
+/// there are.
 TEST(ContractionModel, RingsAreShorterThanSums) {
   EXPECT_EQ(choose(1024, 1024, 1024).stages, 3);
   EXPECT_EQ(choose(1024, 1024, 32).stages, 1);

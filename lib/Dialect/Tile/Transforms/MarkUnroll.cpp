@@ -10,8 +10,8 @@
 //   scf.for %k = %c0 to %c8192 step %c2048 { ... } {tile.unroll = 4 : i64}
 //
 // A loop that adds up products is marked with 1 if its body is too large to
-// repeat: LLVM would lay out all iterations of a short one, and ptxas would keep
-// operands of several at once in registers that it doesn't have.
+// repeat: LLVM would lay out all iterations of a short one, and ptxas would
+// keep operands of several at once in registers that it doesn't have.
 //
 // Legality: a mark changes no values. It divides the trip count, so that no
 // remainder is left, and keeps the unrolled body within the instruction cache.
