@@ -33,7 +33,8 @@ static constexpr double chunkNanoseconds = 30;
 static constexpr double shareOfChunk = 0.1, shareOfWave = 0.25;
 /// From the start of a block to its first chunk, and the stores of its result.
 static constexpr double blockNanoseconds = 1100;
-/// What L2 gives all multiprocessors together, in times the bandwidth of memory.
+/// What L2 gives all multiprocessors together, in times the bandwidth of
+/// memory.
 static constexpr double fillBandwidth = 1.9;
 /// The part of the bandwidth on the data sheet that streams reach, and what of
 /// its share a multiprocessor can stream.
@@ -87,10 +88,10 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   return choice.blocksPerMultiprocessor > 0;
 }
 
-/// What a multiprocessor takes for a chunk of each of its `busiest` blocks, where
-/// `blocks` run at once: the slowest of instructions, reads of fragments and
-/// copies, and a part of the others. Copies run ahead, but a ring is refilled
-/// once in a latency.
+/// What a multiprocessor takes for a chunk of each of its `busiest` blocks,
+/// where `blocks` run at once: the slowest of instructions, reads of fragments
+/// and copies, and a part of the others. Copies run ahead, but a ring is
+/// refilled once in a latency.
 static double estimateChunk(const MmaChoice &choice,
                             const ContractionFacts &facts,
                             const TargetDescription &target, int64_t blocks,
@@ -111,8 +112,8 @@ static double estimateChunk(const MmaChoice &choice,
                          (choice.warpRows + choice.warpColumns) * choice.chunk *
                          facts.elementBytes;
   double copiedBytes = getCopiedBytes(choice, facts);
-  double reads = busiest * (fragmentBytes + copiedBytes) / lineBytes /
-                 cyclesPerNanosecond;
+  double reads =
+      busiest * (fragmentBytes + copiedBytes) / lineBytes / cyclesPerNanosecond;
   double fill = std::max(busiest * copiedBytes * target.multiprocessors /
                              (bandwidthBurst * bandwidth),
                          blocks * copiedBytes / (fillBandwidth * bandwidth));
@@ -146,8 +147,8 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
     int64_t waves = std::max<int64_t>(rest / perWave, 1);
     double computed =
         chunks * estimateChunk(choice, facts, target, wave, busiest);
-    double active = double(std::min(wave, target.multiprocessors)) /
-                    target.multiprocessors;
+    double active =
+        double(std::min(wave, target.multiprocessors)) / target.multiprocessors;
     double streamed = bytes * wave / choice.blocks / bandwidth /
                       std::min(reachedBandwidth, streamBurst * active);
     nanoseconds +=

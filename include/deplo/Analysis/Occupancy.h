@@ -11,8 +11,8 @@
 namespace deplo {
 
 /// Blocks of `warps` warps with `registersPerThread` and `sharedBytes`, as many
-/// as registers, warps, blocks and shared memory of a multiprocessor allow; 0 if
-/// not even one.
+/// as registers, warps, blocks and shared memory of a multiprocessor allow; 0
+/// if not even one.
 int64_t countResidentBlocks(const TargetDescription &target, int64_t warps,
                             int64_t registersPerThread, int64_t sharedBytes);
 
