@@ -39,9 +39,9 @@ static constexpr double warpExchangeLatency = 2 * cycle;
 /// An exchange between the blocks of a cluster: a barrier, and a read from
 /// another multiprocessor.
 static constexpr double clusterExchangeLatency = 1200 * cycle;
-/// The device starts one block in a cycle. Where the next kernel may start before
-/// this one ends (programmatic_launch; not if the data stay in L2), it starts one
-/// in two cycles in the place of another block.
+/// The device starts one block in a cycle. Where the next kernel may start
+/// before this one ends (programmatic_launch; not if the data stay in L2), it
+/// starts one in two cycles in the place of another block.
 static constexpr double blockDispatch = cycle;
 static constexpr double blockReplacement = 2 * cycle;
 /// How much longer a kernel takes than to start its blocks.
@@ -69,12 +69,12 @@ static constexpr int64_t lineBytes = 128;
 static constexpr int64_t lanes = 32;
 static constexpr int64_t registerBytes = 4;
 static constexpr int64_t maxElementsPerThread = 32;
-/// Loads that a thread has in flight in a loop over chunks, and in one over rows
-/// that are far apart.
+/// Loads that a thread has in flight in a loop over chunks, and in one over
+/// rows that are far apart.
 static constexpr int64_t loadsAhead = 4;
 static constexpr int64_t mostLoadsAhead = 8;
-/// How much longer it takes to read rows that are so far apart for each time that
-/// a block takes less than such a burst.
+/// How much longer it takes to read rows that are so far apart for each time
+/// that a block takes less than such a burst.
 static constexpr double scatterCost = 0.04;
 static constexpr double longBurstBytes = 32768;
 static constexpr double farApartBytes = 1 << 16;
@@ -354,11 +354,10 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
   // What each run of a scan folds to, and what is before it, as it is found.
   candidate.registersPerThread += facts.scans * registersPerRun * accesses;
-  candidate.unroll =
-      pins.unroll ? *pins.unroll
-      : candidate.chunk && !facts.scans
-          ? std::max(candidate.loadsAhead / accesses, int64_t(1))
-          : 1;
+  candidate.unroll = pins.unroll ? *pins.unroll
+                     : candidate.chunk && !facts.scans
+                         ? std::max(candidate.loadsAhead / accesses, int64_t(1))
+                         : 1;
   // Loads in flight besides the running tile, where rows come from memory.
   if (candidate.chunk && !facts.scans && !isStaged(candidate))
     candidate.registersPerThread =
@@ -724,8 +723,8 @@ void Model::consider(ScheduleChoice candidate,
     // A tie goes to fewer threads, which leave room for other work, or to fewer
     // registers.
     constexpr double tie = 1e-6;
-    bool isBetter = !best || candidate.nanoseconds <
-                                 best->nanoseconds * (1 - tie);
+    bool isBetter =
+        !best || candidate.nanoseconds < best->nanoseconds * (1 - tie);
     bool isTied = best && isScattered(candidate) &&
                   candidate.nanoseconds < best->nanoseconds * (1 + tie) &&
                   candidate.warps == best->warps &&

@@ -72,11 +72,11 @@ constexpr int64_t reservedSharedBytes = 1024;
 
 /// How many blocks of `kernel`, each with `sharedBytes` of shared memory, a
 /// multiprocessor should hold. Those of clusters have slices that are short
-/// enough for several, and rows in shared memory were chosen for the blocks that
-/// it has room for, as long as ptxas takes no more registers than it needs; but
-/// what shared memory has no room for needs no registers. Where `blocks` that
-/// sweep rows fit on the device at once, they should: a few more registers would
-/// leave some of them to run alone.
+/// enough for several, and rows in shared memory were chosen for the blocks
+/// that it has room for, as long as ptxas takes no more registers than it
+/// needs; but what shared memory has no room for needs no registers. Where
+/// `blocks` that sweep rows fit on the device at once, they should: a few more
+/// registers would leave some of them to run alone.
 int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
                           int64_t sharedBytes, int64_t blocks) {
   constexpr int64_t unit = 8;
@@ -87,8 +87,8 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
   int64_t resident = std::min<int64_t>(
       target.getRegistersPerMultiprocessor() / (registers * threads),
       target.getWarpsPerMultiprocessor() / *kernel.getWarps());
-  int64_t room = target.getSharedPerMultiprocessor() /
-                 (sharedBytes + reservedSharedBytes);
+  int64_t room =
+      target.getSharedPerMultiprocessor() / (sharedBytes + reservedSharedBytes);
   bool isLimitedByRegisters = resident < room;
   if (kernel.getClusterBlocks() == 1 && isLimitedByRegisters) {
     int64_t needed = llvm::divideCeil(blocks, target.getMultiprocessors());
