@@ -36,6 +36,9 @@ static constexpr double arithmeticLatency = 7 * cycle;
 static constexpr double barrierLatency = 20 * cycle;
 /// What one more warp adds to an exchange between the warps of a block.
 static constexpr double warpExchangeLatency = 2 * cycle;
+/// A size that a launch gives has 64 bits.
+constexpr int64_t registersPerSize = 2;
+
 /// An exchange between the blocks of a cluster: a barrier, and a read from
 /// another multiprocessor.
 static constexpr double clusterExchangeLatency = 1200 * cycle;
@@ -324,13 +327,17 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   int64_t running = std::max(1 + facts.joinedPasses, facts.reducedValues);
   // So do scans, and the next chunk while this one is scanned.
   tiles += facts.scans;
+  // All elements of a row of any length have masks of their own.
+  if (!candidate.chunk && vector == 1 && facts.hasSymbolicRows)
+    ++tiles;
   if (candidate.chunk)
     tiles += running + (getPasses(candidate) > 2 ? 1 : 0) +
              (vector == 1 || shift != 0 ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters +
-      (candidate.cluster > 1 ? clusterRegisters : 0);
+      (candidate.cluster > 1 ? clusterRegisters : 0) +
+      registersPerSize * facts.symbolicSizes;
   // Without loops in the way, what all rows share is loaded ahead of the
   // reductions too.
   if (!candidate.chunk && candidate.cluster == 1 &&

@@ -68,6 +68,10 @@ struct ScheduleFacts {
   int64_t indexInstructions = 0;
   /// Whether the blocks of a cluster may share a row.
   bool mayShareRows = false;
+  /// Whether the length of rows is known when the kernel runs.
+  bool hasSymbolicRows = false;
+  /// Sizes that each launch gives.
+  int64_t symbolicSizes = 0;
 };
 
 /// Fields that are decided already.

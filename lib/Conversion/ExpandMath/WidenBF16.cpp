@@ -58,12 +58,25 @@ static bool isNarrow(Operation *op) {
          });
 }
 
+/// Whether `vector` is put together from single elements: no two of those are
+/// in one register as it is, and LLVM leaves out what is masked to a constant,
+/// so that half of a register would have no value.
+static bool isOfSingleElements(Value vector) {
+  while (auto insert = vector.getDefiningOp<vector::InsertStridedSliceOp>()) {
+    if (insert.getSourceVectorType().getNumElements() % 2 != 0)
+      return true;
+    vector = insert.getDest();
+  }
+  return false;
+}
+
 /// Whether `op` widens an even number of bf16, and not for bf16 arithmetic.
 static bool widensPairs(arith::ExtFOp op) {
   auto from = dyn_cast<VectorType>(op.getIn().getType());
   return from && from.getRank() == 1 && !from.isScalable() &&
          from.getElementType().isBF16() && from.getNumElements() % 2 == 0 &&
          getElementTypeOrSelf(op.getType()).isF32() &&
+         !isOfSingleElements(op.getIn()) &&
          llvm::none_of(op->getUsers(), isNarrow);
 }
 

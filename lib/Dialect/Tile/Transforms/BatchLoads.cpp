@@ -18,8 +18,9 @@
 //     tile.store %b, %y[%n]
 //   }
 //
-// Where a row is on chip and registers are free, the loads of the next iterations
-// start before those of this one are used (prefetch_chunks, hoist_loads).
+// Where a row is on chip and registers are free, the loads of the next
+// iterations start before those of this one are used (prefetch_chunks,
+// hoist_loads).
 //
 // Nobody after this step may move a load past a store: where kernels overlap,
 // pointers that are read are not known to be read only (programmatic_launch).

@@ -91,6 +91,10 @@ int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
     return 1;
   most =
       std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
+  // Without a loop over chunks what several of them read would be in registers
+  // at once.
+  if (hasDot(loop) && !loop.getOps<scf::ForOp>().empty())
+    most = std::min(most, *trips / 2);
   // Much less than what is wanted is worse than a remainder.
   for (int64_t factor = most; factor > 1 && 2 * factor > most; --factor)
     if (*trips % factor == 0)

@@ -476,8 +476,11 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
-  for (ScheduleInnerDim &dim : facts.inner)
+  facts.symbolicSizes = sizes.getSizes().size();
+  for (ScheduleInnerDim &dim : facts.inner) {
+    facts.hasSymbolicRows |= sizes.isSymbolic(dim.extent);
     dim.extent = sizes.getMax(dim.extent);
+  }
   mergeWindows();
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
