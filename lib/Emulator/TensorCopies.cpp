@@ -56,13 +56,14 @@ Type typeOf(TensorElement element) {
 }
 
 /// As a load into shared memory leaves an element of a map of tf32: rounded to
-/// the nearest, NaNs all alike.
+/// the nearest, of two that are as near to the even one, NaNs all alike.
 uint32_t roundToTF32(uint32_t bits) {
   constexpr uint32_t magnitude = 0x7fffffff, infinity = 0x7f800000;
   constexpr uint32_t nan = 0x7fffe000, dropped = 13;
   if ((bits & magnitude) > infinity)
     return nan;
-  return (bits + (1u << (dropped - 1))) >> dropped << dropped;
+  const uint32_t half = (1u << (dropped - 1)) - 1 + (bits >> dropped & 1);
+  return (bits + half) >> dropped << dropped;
 }
 
 /// Loads 16 bytes of a box, of which those from `begin` to `end` are inside the
