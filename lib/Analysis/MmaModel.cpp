@@ -53,14 +53,29 @@ static std::vector<int64_t> getPowers(int64_t least, int64_t most,
   return powers;
 }
 
-/// Accumulators, fragments of two steps, and what addresses and loops take.
+/// Of f32 in three pieces of bf16: instructions of tensor cores for each of
+/// f16, and what multiply-adds and the like take to make pieces of an element
+/// and to add up what four lanes' worth of pieces come to.
+static constexpr double instructionsOfPieces = 6, cyclesOfSplit = 7.5,
+                        cyclesOfSum = 3;
+
+/// What one instruction sums over.
+static int64_t getDepth(const ContractionFacts &facts) {
+  return getMmaK(facts.inPieces ? 16 : 8 * facts.elementBytes);
+}
+
+/// Accumulators, fragments of two steps, and what addresses and loops take. Of
+/// f32 in pieces, an instruction has the words of two fragments, pieces half as
+/// many words as their numbers, and several sums from zero are on the way.
 static int64_t getRegisters(const MmaChoice &choice,
                             const ContractionFacts &facts) {
   constexpr int64_t forAddresses = 44, words = 4;
   int64_t fragments = (choice.warpRows / mmaRows * words +
                        choice.warpColumns / mmaColumns * words / 2);
-  return facts.sums * choice.warpRows * choice.warpColumns / lanes +
-         2 * fragments + forAddresses;
+  constexpr int64_t sumsOnTheWay = 16;
+  int64_t inUse = facts.inPieces ? 6 * fragments + sumsOnTheWay : 2 * fragments;
+  return facts.sums * choice.warpRows * choice.warpColumns / lanes + inUse +
+         forAddresses;
 }
 
 /// What a block copies of all operands for a chunk.
@@ -74,12 +89,16 @@ static int64_t getCopiedBytes(const MmaChoice &choice,
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
 /// of it.
 static bool fits(MmaChoice &choice, const ContractionFacts &facts,
-                 const TargetDescription &target) {
+                 const TargetDescription &target, const MmaPins &pins) {
   int64_t threads = choice.warps * lanes;
   if (threads > target.threadsPerBlock)
     return false;
   choice.registersPerThread = getRegisters(choice, facts);
   choice.sharedBytes = getCopiedBytes(choice, facts) * choice.stages;
+  // What is pinned may take fewer; else the assembler tells of spills.
+  if (pins.warpRows && pins.warpColumns)
+    choice.registersPerThread =
+        std::min(choice.registersPerThread, target.registersPerThread);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
@@ -97,9 +116,11 @@ static double estimateChunk(const MmaChoice &choice,
                             const TargetDescription &target, int64_t blocks,
                             int64_t busiest) {
   // Rates of one multiprocessor; tf32 has half the rate of f16.
-  double multiplyAddsPerNanosecond = reachedRate * target.mmaFlopsPerSecond /
-                                     2e9 / target.multiprocessors * 2 /
-                                     facts.elementBytes;
+  double ofHalves =
+      reachedRate * target.mmaFlopsPerSecond / 2e9 / target.multiprocessors;
+  double multiplyAddsPerNanosecond = facts.inPieces
+                                         ? ofHalves / instructionsOfPieces
+                                         : ofHalves * 2 / facts.elementBytes;
   double cyclesPerNanosecond =
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
   double bandwidth = target.dramBytesPerSecond / 1e9;
@@ -108,6 +129,15 @@ static double estimateChunk(const MmaChoice &choice,
   double arithmetic = double(facts.sums) * busiest * choice.blockRows *
                       choice.blockColumns * choice.chunk /
                       multiplyAddsPerNanosecond / occupancy;
+  if (facts.inPieces) {
+    double perWarp = double(choice.warpRows + choice.warpColumns) *
+                         choice.chunk / lanes * cyclesOfSplit +
+                     double(choice.warpRows) * choice.warpColumns / lanes *
+                         choice.chunk / getDepth(facts) * cyclesOfSum;
+    arithmetic =
+        std::max(arithmetic, facts.sums * busiest * choice.warps * perWarp /
+                                 parts / cyclesPerNanosecond / occupancy);
+  }
   double fragmentBytes = double(facts.sums) * choice.warps *
                          (choice.warpRows + choice.warpColumns) * choice.chunk *
                          facts.elementBytes;
@@ -174,7 +204,7 @@ static std::string getReason(const MmaChoice &choice,
 std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
                                    const TargetDescription &target,
                                    const MmaPins &pins, std::string &error) {
-  int64_t depth = getMmaK(8 * facts.elementBytes);
+  int64_t depth = getDepth(facts);
   auto most = [](int64_t extent) {
     return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), mmaRows, 256);
   };
@@ -189,7 +219,7 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
                    (pins.warps == 0 || choice.warps == pins.warps) &&
                    choice.blockRows % choice.warpRows == 0 &&
                    choice.blockColumns % choice.warpColumns == 0;
-    if (!isWhole || !fits(choice, facts, target))
+    if (!isWhole || !fits(choice, facts, target, pins))
       return;
     choice.nanoseconds = estimate(choice, facts, target);
     if (!best || choice.nanoseconds < best->nanoseconds)

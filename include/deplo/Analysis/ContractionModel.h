@@ -37,6 +37,8 @@ struct ContractionFacts {
   bool isLhsAlongDepth = false, isRhsAlongDepth = false;
   /// Whether chunks are summed from zero and added to totals.
   bool inTwoLevels = false;
+  /// Whether tensor cores multiply f32 as three pieces of bf16.
+  bool inPieces = false;
 };
 
 /// Fields that are decided already; 0 for those that are not.

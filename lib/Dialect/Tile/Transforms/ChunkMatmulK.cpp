@@ -25,6 +25,13 @@
 //
 // because the error of a sum grows with the terms that one value takes up.
 //
+// With precision f32, what tensor cores make infinite or NaN of pieces of the
+// factors is computed again from these,
+//
+//   %r = tile.recompute %s, %x[%i] ..., %w[%j] ... depth 512
+//
+// and is what IEEE 754 says.
+//
 // Legality: the reduction adds products of two loads (or of what extends them
 // to the accumulator's type), and both depend on the reduced coordinate along
 // one dimension of their memrefs. Chunks are added in ascending order. Elements
@@ -195,6 +202,43 @@ static Value loadChunk(OpBuilder &builder, const Factor &factor, Value variable,
       /*vector=*/nullptr);
 }
 
+/// Where in memory the products of `factor` with the accumulator's coordinates
+/// and the reduced one are; appends what the symbols of the map stand for.
+static AffineMap getAccessMap(const Factor &factor, int64_t rank,
+                              SmallVectorImpl<Value> &symbols) {
+  LoadOp load = factor.load;
+  BoxAccess box = *BoxAccess::get(load);
+  MLIRContext *context = load.getContext();
+  SmallVector<AffineExpr> coordinates;
+  for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
+    if (int64_t(dim) == factor.reducedDim) {
+      coordinates.push_back(getAffineDimExpr(rank, context) *
+                                factor.reducedIndex.scale +
+                            factor.reducedIndex.offset);
+      continue;
+    }
+    coordinates.push_back(getAffineSymbolExpr(symbols.size(), context));
+    symbols.push_back(index);
+  }
+  for (auto [tileDim, dim, step] : llvm::enumerate(box.dims, box.steps))
+    coordinates[dim] = coordinates[dim] +
+                       getAffineDimExpr(factor.dims[tileDim], context) * step;
+  return AffineMap::get(rank + 1, symbols.size(), coordinates, context);
+}
+
+/// `total`, the sum in pieces, with what is not finite computed again.
+static Value recompute(OpBuilder &builder, const SumOfProducts &sum,
+                       Value total, int64_t depth) {
+  int64_t rank = cast<RankedTensorType>(total.getType()).getRank();
+  SmallVector<Value> lhsIndices, rhsIndices;
+  AffineMap lhsMap = getAccessMap(sum.lhs, rank, lhsIndices);
+  AffineMap rhsMap = getAccessMap(sum.rhs, rank, rhsIndices);
+  LoadOp lhs = sum.lhs.load, rhs = sum.rhs.load;
+  return RecomputeOp::create(builder, total.getLoc(), total.getType(), total,
+                             lhs.getMemref(), lhsIndices, lhsMap,
+                             rhs.getMemref(), rhsIndices, rhsMap, depth);
+}
+
 static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
                   bool twoLevels) {
   loop::ReduceOp reduce = sum.reduce;
@@ -231,7 +275,11 @@ static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
   if (twoLevels)
     dot = arith::AddFOp::create(builder, loc, total, dot);
   scf::YieldOp::create(builder, loc, dot);
-  reduce.replaceAllUsesWith(loop.getResults());
+  builder.setInsertionPointAfter(loop);
+  Value result = loop.getResult(0);
+  if (isF32 && precision == Precision::F32)
+    result = recompute(builder, sum, result, extent);
+  reduce.replaceAllUsesWith(ValueRange(result));
   reduce.erase();
 }
 

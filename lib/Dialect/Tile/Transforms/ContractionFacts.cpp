@@ -4,6 +4,7 @@
 // What select_schedule and split_matmul_k tell the models of a contraction.
 
 #include "deplo/Analysis/ContractionModel.h"
+#include "deplo/Analysis/MmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -14,8 +15,8 @@ namespace deplo::tile {
 FailureOr<Precision> parsePrecision(StringRef text, ModuleOp module) {
   if (std::optional<Precision> precision = symbolizePrecision(text))
     return *precision;
-  return module.emitError()
-         << "schedule: precision is '" << text << "', expected ieee or tf32";
+  return module.emitError() << "schedule: precision is '" << text
+                            << "', expected ieee, f32 or tf32";
 }
 
 ContractionFacts getContractionFacts(loop::Contraction &contraction,
@@ -34,6 +35,8 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.isRhsAlongDepth = layouts[1] == 'T';
   facts.inTwoLevels = precision == Precision::IEEE &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
+  facts.inPieces = precision == Precision::F32 &&
+                   contraction.lhs.getMemRefType().getElementType().isF32();
   return facts;
 }
 
@@ -43,7 +46,22 @@ bool suitsMma(loop::Contraction &contraction, Precision precision,
   return target.mmaFlopsPerSecond > 0 &&
          contraction.reduce.getResult(0).getType().isF32() &&
          (element.isF16() || element.isBF16() ||
-          (element.isF32() && precision == Precision::TF32));
+          (element.isF32() && precision != Precision::IEEE));
+}
+
+bool prefersMma(loop::Contraction &contraction, Precision precision,
+                const TargetDescription &target) {
+  if (!suitsMma(contraction, precision, target))
+    return false;
+  ContractionFacts facts = getContractionFacts(contraction, precision);
+  if (!facts.inPieces)
+    return true;
+  std::string error;
+  std::optional<MmaChoice> mma = chooseMma(facts, target, {}, error);
+  std::optional<ContractionChoice> fma = chooseContraction(
+      getContractionFacts(contraction, getPrecisionOfFMA(precision)), target,
+      {}, error);
+  return mma && (!fma || mma->nanoseconds < fma->nanoseconds);
 }
 
 } // namespace deplo::tile

@@ -31,10 +31,11 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
     return choice ? std::optional(choice->nanoseconds) : std::nullopt;
   };
   if (auto contraction = loop::findContraction(kernel)) {
-    ContractionFacts facts = getContractionFacts(*contraction, precision);
-    if (suitsMma(*contraction, precision, target))
-      return getTime(chooseMma(facts, target, {}, error));
-    return getTime(chooseContraction(facts, target, {}, error));
+    bool isMma = prefersMma(*contraction, precision, target);
+    ContractionFacts facts = getContractionFacts(
+        *contraction, isMma ? precision : getPrecisionOfFMA(precision));
+    return isMma ? getTime(chooseMma(facts, target, {}, error))
+                 : getTime(chooseContraction(facts, target, {}, error));
   }
   return getTime(
       chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error));

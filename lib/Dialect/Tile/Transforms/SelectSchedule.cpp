@@ -776,14 +776,17 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip
            << " multiply no such elements; drop atom=mma_sync, or choose "
-              "precision=tf32 for f32";
+              "precision=f32 or tf32 for f32";
   // A thread's tile is of multiply-adds.
-  if (pins.atom.value_or(pins.thread.empty()
-                             ? AtomKind::MmaSync
-                             : AtomKind::FMA) == AtomKind::MmaSync &&
+  bool wantsMma =
+      pins.thread.empty() &&
+      (!pins.warpTile.empty() || prefersMma(contraction, mode, target));
+  if (pins.atom.value_or(wantsMma ? AtomKind::MmaSync : AtomKind::FMA) ==
+          AtomKind::MmaSync &&
       isMma)
     return selectMma(contraction, pins, target);
-  ContractionFacts facts = getContractionFacts(contraction, mode);
+  Precision precision = getPrecisionOfFMA(mode);
+  ContractionFacts facts = getContractionFacts(contraction, precision);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];
     numbers.blockColumns = (*given.block)[contraction.columnAxis];
@@ -810,7 +813,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       &getContext(), block, choice->warps, choice->vector, /*cluster=*/1,
       choice->chunk, choice->unroll,
       {choice->threadRows, choice->threadColumns}, choice->stages,
-      AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs,
+      AtomKind::FMA, /*warpTile=*/{}, precision, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
       pins.programmaticLaunch));
   report(contraction, *choice);

@@ -111,6 +111,17 @@ mlir::FailureOr<Precision> parsePrecision(llvm::StringRef text,
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target);
 
+/// Whether they do, and are quicker than multiply-adds, which are as exact as
+/// any precision asks.
+bool prefersMma(loop::Contraction &contraction, Precision precision,
+                const TargetDescription &target);
+
+/// What `precision` comes to where multiply-adds take the place of tensor
+/// cores.
+inline Precision getPrecisionOfFMA(Precision precision) {
+  return precision == Precision::F32 ? Precision::IEEE : precision;
+}
+
 /// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
 /// Fails with an error at `module`.
 mlir::FailureOr<int64_t> parsePinnedParts(llvm::StringRef schedule,
