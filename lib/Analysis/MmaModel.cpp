@@ -11,6 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace deplo {
 
@@ -189,6 +190,24 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
   return nanoseconds;
 }
 
+/// Where only a call knows the rows, the geometric mean over those of the range
+/// that double: no number of them counts more than another.
+static double estimateRange(MmaChoice &choice, const ContractionFacts &facts,
+                            const TargetDescription &target) {
+  // More rows are more waves of the same blocks.
+  constexpr int64_t manyRows = 8192;
+  if (facts.leastRows == 0)
+    return estimate(choice, facts, target);
+  ContractionFacts ofCall = facts;
+  double logarithms = 0;
+  int64_t count = 0;
+  for (ofCall.rows = facts.leastRows;
+       count == 0 || ofCall.rows <= std::min(facts.mostRows, manyRows);
+       ofCall.rows *= 2, ++count)
+    logarithms += std::log(estimate(choice, ofCall, target));
+  return std::exp(logarithms / count);
+}
+
 static std::string getReason(const MmaChoice &choice,
                              const TargetDescription &target) {
   return llvm::formatv(
@@ -221,11 +240,12 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
                    choice.blockColumns % choice.warpColumns == 0;
     if (!isWhole || !fits(choice, facts, target, pins))
       return;
-    choice.nanoseconds = estimate(choice, facts, target);
+    choice.nanoseconds = estimateRange(choice, facts, target);
     if (!best || choice.nanoseconds < best->nanoseconds)
       best = choice;
   };
-  for (int64_t blockRows : getPowers(mmaRows, most(facts.rows), pins.blockRows))
+  for (int64_t blockRows : getPowers(mmaRows, most(facts.mostRows ? facts.mostRows : facts.rows),
+                 pins.blockRows))
     for (int64_t blockColumns :
          getPowers(mmaRows, most(facts.columns), pins.blockColumns))
       for (int64_t warpRows : getPowers(mmaRows, 64, pins.warpRows))

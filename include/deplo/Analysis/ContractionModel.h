@@ -28,6 +28,8 @@ struct ContractionFacts {
   /// Products of all batch axes, of rows, of columns, and of what is summed
   /// over.
   int64_t batches, rows, columns, depth;
+  /// Where only a call knows the rows: the range that they are in; else 0.
+  int64_t leastRows = 0, mostRows = 0;
   int64_t elementBytes;
   /// Sums of one element each, and the operands that give them rows and
   /// columns.

@@ -6,6 +6,7 @@
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/MmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 using namespace mlir;
@@ -27,6 +28,11 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.rows = contraction.getRows();
   facts.columns = contraction.getColumns();
   facts.depth = contraction.getDepth();
+  SymbolicSizes sizes = SymbolicSizes::get(contraction.reduce);
+  if (sizes.isSymbolic(facts.rows)) {
+    facts.leastRows = std::max<int64_t>(sizes.getMin(facts.rows), 1);
+    facts.mostRows = sizes.getMax(facts.rows);
+  }
   facts.elementBytes = contraction.getElementBytes();
   facts.sums = contraction.products.size();
   facts.rowOperands = contraction.countOperands(/*ofRows=*/true);
