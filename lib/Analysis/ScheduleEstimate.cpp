@@ -34,8 +34,8 @@ static constexpr double warpExchangeLatency = 2 * cycle;
 /// another multiprocessor.
 static constexpr double clusterExchangeLatency = 1200 * cycle;
 /// The device starts one block in a cycle. Where the next kernel may start
-/// before this one ends (programmatic_launch; not if the data stay in L2), it
-/// starts one in two cycles in the place of another block.
+/// before this one ends (programmatic_launch), it starts one in two cycles in
+/// the place of another block.
 static constexpr double blockDispatch = cycle;
 static constexpr double blockReplacement = 2 * cycle;
 /// How much longer a kernel takes than to start its blocks.
@@ -48,6 +48,10 @@ static constexpr double reachedBandwidth = 0.9;
 /// How much longer a copy to shared memory takes if no other block of the
 /// multiprocessor uses the time until it is there.
 static constexpr double aloneCost = 1.25;
+/// How much longer (or shorter) transfers take for twice the accesses of a
+/// thread.
+static constexpr double spreadInMemory = 0.012;
+static constexpr double spreadInL2 = 0.05;
 /// How much longer it takes to read rows that are so far apart for each time
 /// that a block takes less than such a burst.
 static constexpr double scatterCost = 0.04;
@@ -128,10 +132,16 @@ double ScheduleModel::getTraffic(const ScheduleChoice &candidate,
   return traffic;
 }
 
-/// How long it takes to start all blocks of data that come from memory.
-double ScheduleModel::estimateDispatch(const ScheduleChoice &candidate) const {
+/// How long it takes to start all blocks. Those of data that stay in L2 either
+/// all start in the place of blocks of the kernel before, which is as short, or
+/// come in several waves, of which few are at the same time as others.
+double ScheduleModel::estimateDispatch(const ScheduleChoice &candidate,
+                                       bool isInL2) const {
   double places =
       double(target.multiprocessors) * candidate.blocksPerMultiprocessor;
+  if (isInL2)
+    return candidate.blocks *
+           (candidate.blocks <= places ? blockReplacement : blockDispatch);
   double first = std::min<double>(candidate.blocks, places);
   return first * blockDispatch + (candidate.blocks - first) * blockReplacement;
 }
@@ -142,6 +152,19 @@ double ScheduleModel::getScatterCost(const ScheduleChoice &candidate) const {
     return 1;
   double burst = candidate.unroll * getLoadBytes(candidate);
   return 1 + scatterCost * std::max(longBurstBytes / burst - 1, 0.0);
+}
+
+/// What several accesses of one thread cost: they spread over more of memory at
+/// a time. Without loops and from L2, what counts is how many blocks are on
+/// their way: each of the only wave is better off with few accesses, where
+/// waves follow one another fewer of them are better.
+double ScheduleModel::getSpread(const ScheduleChoice &candidate, bool isInL2,
+                                bool hasWaves) const {
+  double doublings = std::log2(double(candidate.elementsPerThread) /
+                               std::min(candidate.elementsPerThread, vector));
+  if (isInL2 && facts.inner.empty())
+    return 1 + (hasWaves ? -spreadInL2 : spreadInL2) * doublings;
+  return 1 + spreadInMemory * doublings;
 }
 
 void ScheduleModel::estimate(ScheduleChoice &candidate) const {
@@ -190,7 +213,8 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   double share = reachedBandwidth * target.dramBytesPerSecond / 1e9 /
                  target.multiprocessors;
   double access = memoryLatency;
-  if (bytes <= keptInL2 * target.l2Bytes) {
+  bool isInL2 = bytes <= keptInL2 * target.l2Bytes;
+  if (isInL2) {
     share *= l2Bandwidth;
     access = l2Latency;
   }
@@ -221,11 +245,8 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
                      busiest * transfer / bandwidthBurst;
   }
   ratio *= usable / target.multiprocessors;
-  // Many accesses of one thread spread over more of memory at a time.
-  double spread =
-      1 + 0.012 * std::log2(double(candidate.elementsPerThread) /
-                            std::min(candidate.elementsPerThread, vector));
-  double memory = spread * traffic / (share * target.multiprocessors);
+  double memory = getSpread(candidate, isInL2, busiest > resident) * traffic /
+                  (share * target.multiprocessors);
   // The trip of a transposition through shared memory costs less if threads
   // have two accesses.
   if (hasTransposed() && candidate.elementsPerThread < 2 * vector)
@@ -242,10 +263,14 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   // What doesn't limit still costs something.
   double limit = std::max({memory, multiprocessor, issue, dispatch});
   double others = memory + multiprocessor + issue + dispatch - limit;
-  if (bytes > keptInL2 * target.l2Bytes)
-    limit = std::max(limit, dispatchMargin * estimateDispatch(candidate));
+  double starts = dispatchMargin * estimateDispatch(candidate, isInL2);
+  if (!isInL2)
+    limit = std::max(limit, starts);
   candidate.nanoseconds =
       target.launchNanoseconds + latency + limit + others / 40;
+  // Blocks start while those of the kernel before wait for data.
+  if (isInL2)
+    candidate.nanoseconds = std::max(candidate.nanoseconds, starts);
 
   candidate.bytesRead = candidate.bytesWritten = 0;
   for (const ScheduleAccess &access : facts.accesses)

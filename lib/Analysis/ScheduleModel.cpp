@@ -39,14 +39,14 @@ void ScheduleModel::consider(ScheduleChoice candidate,
     estimate(candidate);
     // A tie goes to fewer threads, which leave room for other work, or to fewer
     // registers.
-    constexpr double tie = 1e-6;
+    constexpr double tie = 1e-6, tieOfScattered = 2e-3;
     bool isBetter =
         !best || candidate.nanoseconds < best->nanoseconds * (1 - tie);
-    bool isTied = best && isScattered(candidate) &&
-                  candidate.nanoseconds < best->nanoseconds * (1 + tie) &&
-                  candidate.warps == best->warps &&
-                  candidate.registersPerThread < best->registersPerThread;
-    if (isBetter || isTied)
+    if (best && isScattered(candidate) && candidate.warps == best->warps &&
+        std::abs(candidate.nanoseconds - best->nanoseconds) <
+            tieOfScattered * best->nanoseconds)
+      isBetter = candidate.registersPerThread < best->registersPerThread;
+    if (isBetter)
       best = candidate;
   }
 }

@@ -106,8 +106,10 @@ private:
   int64_t getResidentBlocks(const ScheduleChoice &candidate) const;
   double getUsableMultiprocessors(const ScheduleChoice &candidate) const;
   double getTraffic(const ScheduleChoice &candidate, double resident) const;
-  double estimateDispatch(const ScheduleChoice &candidate) const;
+  double estimateDispatch(const ScheduleChoice &candidate, bool isInL2) const;
   bool isScattered(const ScheduleChoice &candidate) const;
+  double getSpread(const ScheduleChoice &candidate, bool isInL2,
+                   bool hasWaves) const;
   double getScatterCost(const ScheduleChoice &candidate) const;
   void estimate(ScheduleChoice &candidate) const;
   struct Sharing {
