@@ -25,7 +25,9 @@ namespace deplo::tile {
 
 std::optional<double> estimateKernel(loop::KernelOp kernel,
                                      const TargetDescription &target,
-                                     int64_t alignment, Precision precision) {
+                                     int64_t alignment,
+                                     const SymbolicSizes &sizes,
+                                     Precision precision) {
   std::string error;
   auto getTime = [](const auto &choice) {
     return choice ? std::optional(choice->nanoseconds) : std::nullopt;
@@ -36,8 +38,8 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
       return getTime(chooseMma(facts, target, {}, error));
     return getTime(chooseContraction(facts, target, {}, error));
   }
-  return getTime(
-      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error));
+  return getTime(chooseSchedule(getScheduleFacts(kernel, alignment, sizes),
+                                target, {}, error));
 }
 
 std::optional<double> estimateSplit(const Split &split,
@@ -45,8 +47,8 @@ std::optional<double> estimateSplit(const Split &split,
                                     int64_t alignment, Precision precision) {
   double sum = 0;
   for (const SplitKernel &part : split.kernels) {
-    std::optional<double> time =
-        estimateKernel(part.kernel.get(), target, alignment, precision);
+    std::optional<double> time = estimateKernel(
+        part.kernel.get(), target, alignment, split.sizes, precision);
     if (!time)
       return std::nullopt;
     sum += *time;

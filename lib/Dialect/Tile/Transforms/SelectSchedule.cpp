@@ -62,7 +62,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
                                          const TargetDescription &target) {
   if (auto contraction = loop::findContraction(kernel))
     return select(*contraction, pins, target);
-  ScheduleFacts facts = getScheduleFacts(kernel, alignment);
+  ScheduleFacts facts =
+      getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel));
   std::string error;
   std::optional<ScheduleChoice> choice =
       chooseSchedule(facts, target, pins.numbers, error);

@@ -8,6 +8,7 @@
 #define DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -95,8 +96,9 @@ TargetAttr getTargetAttr(mlir::MLIRContext *context,
 TargetDescription describe(TargetAttr target);
 
 /// What the schedule model asks of a kernel whose arguments are aligned to
-/// `alignment` bytes.
-ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
+/// `alignment` bytes, in a program of these sizes.
+ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment,
+                               const SymbolicSizes &sizes);
 /// What the models of contractions ask.
 ContractionFacts getContractionFacts(loop::Contraction &contraction,
                                      Precision precision);
@@ -142,6 +144,8 @@ struct Split {
   llvm::SmallVector<mlir::MemRefType> temporaries;
   /// Of the first reduction that was divided.
   int64_t extent = 0, parts = 0;
+  /// Those of the module that the kernels are for.
+  SymbolicSizes sizes;
 };
 
 /// Divides the reductions of `kernel` over at least `parts * leastPart`
@@ -155,6 +159,7 @@ mlir::FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
 std::optional<double> estimateKernel(loop::KernelOp kernel,
                                      const TargetDescription &target,
                                      int64_t alignment,
+                                     const SymbolicSizes &sizes,
                                      Precision precision = Precision::IEEE);
 std::optional<double> estimateSplit(const Split &split,
                                     const TargetDescription &target,
