@@ -18,9 +18,10 @@ namespace deplo {
 
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                              FlatSymbolRefAttr sharedMemory,
-                             IntegerType indexType, int64_t alignment)
+                             IntegerType indexType, int64_t alignment,
+                             ArrayRef<tile::TensorMapAttr> maps)
     : kernel(kernel), function(function), sharedMemory(sharedMemory),
-      indexType(indexType), alignment(alignment),
+      indexType(indexType), alignment(alignment), maps(maps),
       builder(kernel.getLoc(), kernel.getContext()),
       sizes(SymbolicSizes::get(kernel)) {}
 
@@ -38,9 +39,17 @@ LogicalResult KernelEmitter::run() {
   warp = arith::DivUIOp::create(builder, thread, warpSize);
   emitAxes();
   emitClusterBarriers();
+  kernel.walk([&](Operation *op) {
+    if (isa<tile::CopyOp, tile::AsyncCopyOp, tile::WriteOp>(op))
+      for (Value operand : op->getOperands())
+        writesForWgmma |= isa<tile::BufferType>(operand.getType()) &&
+                          llvm::any_of(operand.getUsers(),
+                                       llvm::IsaPred<tile::AsyncDotOp>);
+  });
 
   if (failed(emitBlock(*kernel.getBody())))
     return failure();
+  builder.setInsertionPointToEnd(entry);
   LLVM::ReturnOp::create(builder, ValueRange());
   return success();
 }
@@ -123,6 +132,22 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](tile::DotOp dot) {
         return done([&] { dot.getAtomAttr() ? emitMma(dot) : emitDot(dot); });
       })
+      .Case([&](tile::AsyncDotOp dot) {
+        return done([&] { emitAsyncDot(dot); });
+      })
+      .Case([&](tile::MBarriersOp barriers) {
+        return done([&] { emitMBarriers(barriers); });
+      })
+      .Case([&](tile::MBarrierWaitOp wait) {
+        return done([&] { emitMBarrierWait(wait); });
+      })
+      .Case([&](tile::MBarrierArriveOp arrive) {
+        return done([&] { emitMBarrierArrive(arrive); });
+      })
+      .Case([&](tile::TmaCopyOp copy) {
+        return done([&] { emitTmaCopy(copy); });
+      })
+      .Case([&](tile::ProducerOp producer) { return emitProducer(producer); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ClusterReduceOp reduce) {
         return done([&] { emitClusterReduce(reduce); });

@@ -185,11 +185,16 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
         LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
     SmallVector<Type> argumentTypes(kernel.getNumMemrefs(), pointer);
     argumentTypes.append(sizes.getSizes().size(), builder.getI64Type());
+    SmallVector<tile::TensorMapAttr> maps = collectTensorMaps(kernel);
+    argumentTypes.append(maps.size(),
+                         LLVM::LLVMPointerType::get(&getContext()));
     auto function = LLVM::LLVMFuncOp::create(
         builder, kernel.getLoc(), kernel.getSymName(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
                                     argumentTypes));
     int64_t threads = *kernel.getWarps() * threadsPerWarp;
+    for (auto producer : kernel.getBody()->getOps<tile::ProducerOp>())
+      threads += producer.warps * threadsPerWarp;
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                       builder.getUnitAttr());
     function->setAttr(
@@ -207,11 +212,12 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
           NVVM::NVVMDialect::getClusterDimAttrName(),
           builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
     annotateArguments(kernel, function, builder);
+    annotateMaps(function, maps, builder);
 
     KernelEmitter emitter(
         kernel, function,
         FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),
-        chooseIndexType(kernel), alignment);
+        chooseIndexType(kernel), alignment, maps);
     if (failed(emitter.run()))
       return failure();
     if (emitter.getSharedBytes() > target.getSharedPerBlock())
@@ -220,6 +226,9 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << " bytes of shared memory a block, " << target.getChip()
              << " has " << target.getSharedPerBlock()
              << "; lower block or chunk in its schedule";
+    auto sharedMemory = module.lookupSymbol<LLVM::GlobalOp>(sharedMemoryName);
+    sharedMemory.setAlignment(std::max<int64_t>(
+        sharedMemory.getAlignment().value_or(1), emitter.getSharedAlignment()));
     // Without it ptxas spills a few registers to have more blocks resident.
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       builder.getI32IntegerAttr(getResidentBlocks(
@@ -232,6 +241,10 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
                       tile::LaunchAttr::get(&getContext(), blocks, threads,
                                             emitter.getSharedBytes(), cluster,
                                             isProgrammatic(kernel)));
+    if (!maps.empty())
+      function->setAttr("tile.maps",
+                        builder.getArrayAttr(SmallVector<Attribute>(
+                            maps.begin(), maps.end())));
     if (isSymbolic)
       function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));
     kernel.erase();
@@ -240,6 +253,22 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
 
   static bool isProgrammatic(tile::KernelOp kernel) {
     return !kernel.getBody()->getOps<tile::WaitDependenciesOp>().empty();
+  }
+
+  /// Tensor maps are given by value, and don't change.
+  void annotateMaps(LLVM::LLVMFuncOp function,
+                    ArrayRef<tile::TensorMapAttr> maps, OpBuilder &builder) {
+    constexpr int64_t bytes = 128, mapAlignment = 64;
+    unsigned first = function.getNumArguments() - maps.size();
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+    for (unsigned i = first; i < function.getNumArguments(); ++i) {
+      function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
+                          TypeAttr::get(type));
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(mapAlignment));
+      function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
+                          builder.getUnitAttr());
+    }
   }
 
   /// What is known of the pointers: aligned (as far as reads may be told that,

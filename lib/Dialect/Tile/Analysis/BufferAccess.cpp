@@ -72,6 +72,10 @@ std::optional<BufferAccesses> BufferAccesses::get(AllocOp alloc,
           std::max(accesses.copyVector, getVector(user, alignment));
       continue;
     }
+    if (isa<AsyncDotOp>(user)) // how it lies is said by the instruction
+      return std::nullopt;
+    if (isa<TmaCopyOp>(user))
+      continue;
     auto read = dyn_cast<ReadOp>(user);
     std::optional<BoxOfBuffer> box;
     if (std::optional<MatrixAccess> matrix =
@@ -128,7 +132,7 @@ std::string getBufferName(AllocOp alloc,
                           llvm::function_ref<std::string(Value)> getName) {
   BufferType buffer;
   for (Operation *user : getUsers(alloc, buffer))
-    if (isa<CopyOp, AsyncCopyOp>(user))
+    if (isa<CopyOp, AsyncCopyOp, TmaCopyOp>(user))
       return "the buffer of " + getName(BoxAccess::get(user)->memref);
   return "a buffer";
 }

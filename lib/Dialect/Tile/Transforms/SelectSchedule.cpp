@@ -17,6 +17,7 @@
 
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/MmaModel.h"
+#include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
@@ -532,14 +533,15 @@ struct Pins {
   SmallVector<int64_t> warpTile;
   Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
          swizzleSmem = Choice::Auto, padSmem = Choice::Auto,
-         programmaticLaunch = Choice::Auto;
+         programmaticLaunch = Choice::Auto, tmaCopy = Choice::Auto,
+         warpSpecialize = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
     "atom, warp_tile, stage_inputs, async_copy, swizzle_smem, pad_smem, "
-    "programmatic_launch";
+    "programmatic_launch, tma_copy, warp_specialize";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -616,7 +618,7 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
   }
   if (name == "atom") {
     pins.atom = symbolizeAtomKind(value);
-    return pins.atom ? success() : LogicalResult(bad("fma or mma_sync"));
+    return pins.atom ? success() : LogicalResult(bad("fma, mma_sync or wgmma"));
   }
   if (name == "stage_inputs") {
     if (failed(setChoice(pins.stageInputs)))
@@ -633,6 +635,10 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.padSmem);
   if (name == "programmatic_launch")
     return setChoice(pins.programmaticLaunch);
+  if (name == "tma_copy")
+    return setChoice(pins.tmaCopy);
+  if (name == "warp_specialize")
+    return setChoice(pins.warpSpecialize);
   return module.emitError() << "schedule: there is no knob '" << name
                             << "', expected one of " << knobs;
 }
@@ -668,8 +674,8 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
                        const TargetDescription &target);
   LogicalResult select(loop::Contraction contraction, const Pins &pins,
                        const TargetDescription &target);
-  LogicalResult selectMma(loop::Contraction contraction, const Pins &pins,
-                          const TargetDescription &target);
+  LogicalResult selectMma(loop::Contraction contraction, AtomKind atom,
+                          const Pins &pins, const TargetDescription &target);
   template <typename Choice>
   void report(loop::Contraction contraction, const Choice &choice);
 
@@ -694,7 +700,7 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       choice->cluster, choice->chunk, choice->unroll, /*thread=*/{},
       /*stages=*/1, AtomKind::FMA, /*warpTile=*/{}, Precision::IEEE,
       pins.stageInputs, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch));
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -719,6 +725,15 @@ static bool suitsMma(loop::Contraction &contraction, Precision mode,
          contraction.reduce.getResult(0).getType().isF32() &&
          (element.isF16() || element.isBF16() ||
           (element.isF32() && mode == Precision::TF32));
+}
+
+/// The same of wgmma, which reads its operands from shared memory.
+static bool suitsWgmma(loop::Contraction &contraction,
+                       const TargetDescription &target) {
+  Type element = contraction.lhs.getMemRefType().getElementType();
+  return target.wgmmaFlopsPerSecond > 0 &&
+         contraction.getTransposition() == "NT" &&
+         (element.isF16() || element.isBF16());
 }
 
 static ContractionFacts getFacts(loop::Contraction &contraction) {
@@ -755,7 +770,7 @@ void SelectSchedulePass::report(loop::Contraction contraction,
 }
 
 LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
-                                            const Pins &pins,
+                                            AtomKind atom, const Pins &pins,
                                             const TargetDescription &target) {
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
   MmaPins numbers;
@@ -772,7 +787,9 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   numbers.stages = pins.stages.value_or(0);
   std::string error;
   std::optional<MmaChoice> choice =
-      chooseMma(getFacts(contraction), target, numbers, error);
+      atom == AtomKind::Wgmma
+          ? chooseWgmma(getFacts(contraction), target, numbers, error)
+          : chooseMma(getFacts(contraction), target, numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
   SmallVector<int64_t> block(contraction.axes.size(), 1);
@@ -784,9 +801,9 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   kernel.setScheduleAttr(ScheduleAttr::get(
       &getContext(), block, choice->warps, vector, /*cluster=*/1, choice->chunk,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages,
-      AtomKind::MmaSync, {choice->warpRows, choice->warpColumns}, mode,
+      atom, {choice->warpRows, choice->warpColumns}, mode,
       pins.stageInputs, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch));
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }
@@ -802,17 +819,21 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
            << "has no schedule: block has " << given.block->size()
            << " sizes, the kernel has " << contraction.axes.size() << " axes";
   bool isMma = suitsMma(contraction, mode, target);
-  if (pins.atom == AtomKind::MmaSync && !isMma)
+  if (pins.atom.value_or(AtomKind::FMA) != AtomKind::FMA && !isMma)
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip
-           << " multiply no such elements; drop atom=mma_sync, or choose "
+           << " multiply no such elements; drop the atom, or choose "
               "precision=tf32 for f32";
+  if (pins.atom == AtomKind::Wgmma && !suitsWgmma(contraction, target))
+    return kernel.emitOpError("has no schedule: ")
+           << target.chip << " multiplies no such operands by wgmma, which "
+           << "takes f16 or bf16 summed over along their rows on sm_90a; drop "
+              "atom=wgmma";
   // A thread's tile is of multiply-adds.
-  if (pins.atom.value_or(pins.thread.empty()
-                             ? AtomKind::MmaSync
-                             : AtomKind::FMA) == AtomKind::MmaSync &&
-      isMma)
-    return selectMma(contraction, pins, target);
+  AtomKind atom = pins.atom.value_or(pins.thread.empty() ? AtomKind::MmaSync
+                                                         : AtomKind::FMA);
+  if (atom != AtomKind::FMA && isMma)
+    return selectMma(contraction, atom, pins, target);
   ContractionFacts facts = getContractionFacts(contraction);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];
@@ -841,7 +862,8 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       choice->chunk, choice->unroll,
       {choice->threadRows, choice->threadColumns}, choice->stages,
       AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs, pins.asyncCopy,
-      pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch));
+      pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch, pins.tmaCopy,
+      pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }

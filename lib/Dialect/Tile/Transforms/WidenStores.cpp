@@ -78,9 +78,12 @@ struct WidenStoresPass : tile::impl::WidenStoresPassBase<WidenStoresPass> {
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
     bool hasAtom = kernel
-                       .walk([](DotOp dot) {
-                         return dot.getAtomAttr() ? WalkResult::interrupt()
-                                                  : WalkResult::advance();
+                       .walk([](Operation *op) {
+                         auto dot = dyn_cast<DotOp>(op);
+                         return isa<AsyncDotOp>(op) ||
+                                        (dot && dot.getAtomAttr())
+                                    ? WalkResult::interrupt()
+                                    : WalkResult::advance();
                        })
                        .wasInterrupted();
     if (!hasAtom) {
