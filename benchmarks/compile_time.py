@@ -63,7 +63,7 @@ def time_case(case: Any, dtype: str, target: str, rounds: int) -> dict[str, Any]
     inputs = case.empty_inputs(DTYPES[dtype])
     begin = time.perf_counter()
     try:
-        text = import_program(case.function(), inputs).text
+        text = import_program(case.function(DTYPES[dtype]), inputs).text
         row["import_ms"] = (time.perf_counter() - begin) * 1e3
         kernels = len(compile_ir(text, Options(level="ptx", target=target)).kernels)
     except Error as error:

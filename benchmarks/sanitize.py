@@ -31,7 +31,7 @@ def compile_suite(
     for case in load_suite(suite, pattern):
         inputs = case.empty_inputs(DTYPES[dtype])
         try:
-            text = import_program(case.function(), inputs).text
+            text = import_program(case.function(DTYPES[dtype]), inputs).text
             package = compile_ir(text, Options(target=target, device=device)).package
         except Error as error:
             print(f"{case.name}: not compiled: {' '.join(str(error).split())[:120]}")

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Suites of cases: an expression of PyTorch on standard normal inputs a, b, c, ..."""
+"""Suites of cases: an expression of PyTorch on standard normal inputs a, b, c, ..., or a layer
+of a model on one input."""
 
 import json
 import math
@@ -13,7 +14,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
+
+from .decoder_layers import MODELS, decoder_layer
 
 SUITES = Path(__file__).resolve().parent.parent / "suites"
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
@@ -41,19 +45,25 @@ class Case:
     family: what the summary groups by.
     inputs: shapes of a, b, c, ..., or what indices they hold.
     expr: over a, b, c, ... with torch, F and math in scope.
+    layer: in place of an expression the model whose decoder layer it is.
     """
 
     name: str
     family: str
     inputs: tuple[tuple[int, ...] | Indices, ...]
-    expr: str
+    expr: str = ""
+    layer: str = ""
 
     @property
     def names(self) -> list[str]:
         return list(_NAMES[: len(self.inputs)])
 
-    def function(self) -> Callable[..., torch.Tensor]:
-        """The expression as a function of its inputs."""
+    def function(
+        self, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+    ) -> Callable[..., torch.Tensor]:
+        """The expression as a function of its inputs, or the layer, with weights of `dtype`."""
+        if self.layer:
+            return decoder_layer(*MODELS[self.layer], dtype, device)
         scope = {"torch": torch, "F": F, "math": math}
         return eval(f"lambda {', '.join(self.names)}: {self.expr}", scope)
 
@@ -78,20 +88,27 @@ class Case:
     def size(self, dtype: torch.dtype) -> tuple[int, int]:
         """(bytes, operations), without running anything.
 
-        The bytes are the fewest that memory must move: each input read once,
-        the output written once. The operations are those of contractions.
+        The bytes are the fewest that memory must move: each input and weight read
+        once, the output written once. The operations are those of contractions.
         """
         inputs = self.empty_inputs(dtype, "meta")
+        function = self.function(dtype, "meta")
         counter = FlopCounterMode(display=False)
         with counter, torch.no_grad():
-            output = self.function()(*inputs)
-        moved = sum(tensor.numel() * tensor.element_size() for tensor in (*inputs, output))
+            output = function(*inputs)
+        tensors = [*inputs, output]
+        if isinstance(function, nn.Module):
+            tensors += function.parameters()
+        moved = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         return moved, counter.get_total_flops()
 
     def float64(self, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
         """What is right: PyTorch in float64 on the same inputs, where they are."""
+        function = self.function(inputs[0].dtype, inputs[0].device)
+        if isinstance(function, nn.Module):
+            function = function.double()
         with torch.no_grad():
-            return self.function()(*[t.double() if t.is_floating_point() else t for t in inputs])
+            return function(*[t.double() if t.is_floating_point() else t for t in inputs])
 
 
 def load_suite(name: str, pattern: str = "") -> list[Case]:
@@ -105,7 +122,7 @@ def load_suite(name: str, pattern: str = "") -> list[Case]:
         known = ", ".join(sorted(p.stem for p in SUITES.glob("*.json")))
         raise ValueError(f"there is no suite '{name}'; there are {known}")
     cases = [
-        Case(c["name"], c["family"], tuple(map(Indices.parse, c["inputs"])), c["expr"])
+        Case(**(c | {"inputs": tuple(map(Indices.parse, c["inputs"]))}))
         for c in json.loads(path.read_text())["cases"]
     ]
     names = [case.name for case in cases]

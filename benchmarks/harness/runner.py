@@ -45,8 +45,9 @@ def run_case(case: Case, settings: Settings) -> Row:
     row = Row(case.name, case.family, settings.dtype, PRECISIONS[settings.dtype], "ok")
     row.bytes, contractions = case.size(dtype)
     row.flops = float(contractions) if contractions else None
-    function = case.function()
-    inputs = case.random_inputs(dtype, "cuda" if settings.device == "cuda" else "cpu")
+    device = "cuda" if settings.device == "cuda" else "cpu"
+    function = case.function(dtype, device)
+    inputs = case.random_inputs(dtype, device)
     mine = None
     try:
         mine = Deplo(function, inputs, settings.schedule)

@@ -21,6 +21,7 @@ class Map:
     Attributes:
         swizzle: bytes.
         steps: of the box, in elements.
+        kind: of the numbers, a key of NUMBERS; by default as the type says.
     """
 
     type: str
@@ -29,8 +30,11 @@ class Map:
     swizzle: int = 0
     fills_nan: bool = False
     steps: tuple[int, ...] = ()
+    kind: str = ""
 
     def __post_init__(self) -> None:
+        if not self.kind:
+            object.__setattr__(self, "kind", self._kind())
         if not self.steps:
             object.__setattr__(self, "steps", (1,) * len(self.extents))
 
@@ -39,11 +43,10 @@ class Map:
         words += ["swizzle", str(self.swizzle)] if self.swizzle else []
         words += ["NaN outside"] if self.fills_nan else []
         words += ["steps", str(self.steps)] if max(self.steps) > 1 else []
+        words += ["of", self.kind] if self.kind != self._kind() else []
         return " ".join(words)
 
-    @property
-    def kind(self) -> str:
-        """Of the numbers."""
+    def _kind(self) -> str:
         return (
             self.type.split(".")[0]
             if self.type[0] in "fb"
@@ -323,6 +326,12 @@ def _range(low: float, high: float) -> Number:
     return Number(4, lambda s: struct.unpack("<I", struct.pack("<f", s.uniform(low, high)))[0])
 
 
+def _tie(source: random.Random) -> int:
+    """An f32 halfway between two of tf32; a half of them subnormal or almost infinite."""
+    exponent = source.choice([0, 254, source.randint(1, 253), source.randint(1, 253)])
+    return source.getrandbits(1) << 31 | exponent << 23 | source.getrandbits(10) << 13 | 1 << 12
+
+
 NUMBERS = {
     "bits": Number(8, _bits),
     "byte": Number(1, lambda s: s.getrandbits(8)),
@@ -335,6 +344,7 @@ NUMBERS = {
     "bf16": _float(BF16),
     "f32": _float(F32),
     "f64": _float(F64),
+    "tie": Number(4, _tie),
     "f16x2": Number(4, _packed(F16)),
     "bf16x2": Number(4, _packed(BF16)),
     "angle": _range(-math.pi, math.pi),

@@ -12,7 +12,7 @@ from harness.cases import Case, Indices, load_suite, suites
 
 
 def test_all_suites_are_listed():
-    assert suites() == ["gemm", "membound", "seed84"]
+    assert suites() == ["decoder", "gemm", "membound", "seed84"]
 
 
 def test_seed84_is_complete():
@@ -90,7 +90,7 @@ def test_indices_are_of_the_declared_range_whatever_the_type(tmp_path, monkeypat
 
 def test_unknown_suite_is_an_error():
     with pytest.raises(
-        ValueError, match="there is no suite 'none'; there are gemm, membound, seed84"
+        ValueError, match="there is no suite 'none'; there are decoder, gemm, membound, seed84"
     ):
         load_suite("none")
 

@@ -59,7 +59,7 @@ int64_t getContractionRegisters(int64_t sums, int64_t operands) {
 static int64_t getTotalBytes(const ContractionChoice &choice,
                              const ContractionFacts &facts) {
   constexpr int64_t bytesOfF32 = 4;
-  return sumsInTwoLevels(facts.depth, facts.elementBytes)
+  return facts.inTwoLevels
              ? choice.blockRows * choice.blockColumns * facts.sums * bytesOfF32
              : 0;
 }
@@ -216,9 +216,10 @@ chooseContraction(const ContractionFacts &facts,
     choice.chunk = chunk;
     choice.vector =
         pins.vector ? pins.vector : std::min<int64_t>(vectorBytes / 4, chunk);
-    // Two chunks are copied while one is added, if there are as many.
-    int64_t stages =
-        std::clamp<int64_t>(llvm::divideCeil(facts.depth, chunk), 1, 3);
+    // Two chunks are copied while one is added. A ring of all chunks would
+    // leave no loop: straight code of that length takes more registers.
+    int64_t stages = std::clamp<int64_t>(
+        int64_t(llvm::divideCeil(facts.depth, chunk)) - 1, 1, 3);
     std::vector<int64_t> depths = {stages};
     if (pins.stages)
       depths = {pins.stages};

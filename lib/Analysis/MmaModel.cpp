@@ -187,13 +187,13 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
         for (int64_t warpColumns : getPowers(mmaRows, 64, pins.warpColumns))
           for (int64_t chunk :
                getPowers(std::max(mostChunk / 2, depth), mostChunk, pins.chunk))
-            // More stages than chunks hold nothing. Of two that take as long,
-            // the deeper ring bears more delay.
+            // A ring of all chunks would leave no loop. Of two that take as
+            // long, the deeper one bears more delay.
             for (int64_t stages :
                  pins.stages ? std::vector<int64_t>{pins.stages}
                              : std::vector<int64_t>{8, 6, 4, 3, 2, 1}) {
               int64_t chunks = llvm::divideCeil(facts.depth, chunk);
-              if (!pins.stages && stages > std::max<int64_t>(chunks, 1))
+              if (!pins.stages && stages > std::max<int64_t>(chunks - 1, 1))
                 continue;
               choice.blockRows = blockRows;
               choice.blockColumns = blockColumns;

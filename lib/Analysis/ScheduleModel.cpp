@@ -343,6 +343,19 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
                      int64_t(candidate.unroll * getLoadBytes(candidate) /
                              (threads * registerBytes)));
 
+  candidate.blocks = candidate.cluster > 1
+                         ? divideCeil(extents.back(), getSlice(candidate))
+                         : 1;
+  for (auto [extent, size] : llvm::zip(extents, candidate.block)) {
+    int64_t along = divideCeil(extent, size);
+    if (along > maxBlocksPerLaunch / candidate.blocks) {
+      error = llvm::formatv("blocks of {0} elements are more than the {1} of a "
+                            "launch; use a larger block",
+                            tile, maxBlocksPerLaunch);
+      return false;
+    }
+    candidate.blocks *= std::max<int64_t>(along, 1);
+  }
   if (threads > target.threadsPerBlock) {
     error = llvm::formatv("{0} warps are {1} threads, and {2} runs at most {3} "
                           "in a block; use fewer warps",
@@ -531,11 +544,6 @@ double Model::getTraffic(const ScheduleChoice &candidate,
 }
 
 void Model::estimate(ScheduleChoice &candidate) const {
-  candidate.blocks = 1;
-  for (auto [extent, size] : llvm::zip(extents, candidate.block))
-    candidate.blocks *= divideCeil(extent, size);
-  if (candidate.cluster > 1)
-    candidate.blocks *= divideCeil(extents.back(), getSlice(candidate));
   candidate.blocksPerMultiprocessor = getResidentBlocks(candidate);
   double usable = getUsableMultiprocessors(candidate);
   if (usable == 0) {

@@ -55,6 +55,16 @@ Type typeOf(TensorElement element) {
   return types[size_t(element)];
 }
 
+/// As a load into shared memory leaves an element of a map of tf32: rounded to
+/// the nearest, NaNs all alike.
+uint32_t roundToTF32(uint32_t bits) {
+  constexpr uint32_t magnitude = 0x7fffffff, infinity = 0x7f800000;
+  constexpr uint32_t nan = 0x7fffe000, dropped = 13;
+  if ((bits & magnitude) > infinity)
+    return nan;
+  return (bits + (1u << (dropped - 1))) >> dropped << dropped;
+}
+
 /// Loads 16 bytes of a box, of which those from `begin` to `end` are inside the
 /// tensor, at `source`; the rest is `fill`.
 bool loadUnit(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
@@ -74,6 +84,14 @@ bool loadUnit(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
     if (!origin)
       return false;
     std::memcpy(buffer + begin, origin, end - begin);
+    if (box.map.element == TensorElement::TF32 ||
+        box.map.element == TensorElement::TF32Ftz)
+      for (uint32_t i = begin; i < end; i += sizeof(uint32_t)) {
+        uint32_t bits;
+        std::memcpy(&bits, buffer + i, sizeof(bits));
+        bits = roundToTF32(bits);
+        std::memcpy(buffer + i, &bits, sizeof(bits));
+      }
   }
   uint8_t *place = accessMemory(warp, inst, lane, Space::Shared, target,
                                 bulkUnit, write, bulkUnit);
@@ -126,9 +144,11 @@ bool moveBox(Warp &warp, const Inst &inst, unsigned lane, const Box &box,
   }
 }
 
-/// The map and coordinates, which begin at source `first`.
-bool readBox(Warp &warp, const Inst &inst, unsigned lane, unsigned first,
-             Box &box) {
+/// The map and coordinates, which begin at the second source of a load, else at
+/// the first.
+bool readBox(Warp &warp, const Inst &inst, unsigned lane, Box &box) {
+  const bool isLoad = Route(inst.a) == Route::Load;
+  const unsigned first = isLoad ? 1 : 0;
   uint64_t address = addressOf(warp, inst.source(first), lane);
   const uint8_t *bytes = accessMemory(warp, inst, lane, Space::Generic, address,
                                       tensorMapBytes, Access(), 64);
@@ -148,8 +168,18 @@ bool readBox(Warp &warp, const Inst &inst, unsigned lane, unsigned first,
                     std::to_string(inst.wide));
     return false;
   }
-  for (unsigned i = 0; i < map->rank; ++i)
+  for (unsigned i = 0; i < map->rank; ++i) {
     box.origin[i] = warp.row<int32_t>(inst.source(first + 1 + i))[lane];
+    if (!isLoad && box.origin[i] < 0) {
+      warp.failAt(Fault::OutOfBounds, inst, int(lane), address,
+                  "the box begins " + std::to_string(-box.origin[i]) +
+                      " before the tensor along dimension " +
+                      std::to_string(i) +
+                      ": an H200 stops a store there with an illegal "
+                      "instruction");
+      return false;
+    }
+  }
   if (box.origin[0] * box.elementBytes % bulkUnit) {
     warp.failAt(Fault::Misaligned, inst, int(lane), address,
                 "the box begins " +
@@ -186,7 +216,7 @@ void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     unsigned lane = firstLane(rest);
     Box box;
-    if (!readBox(warp, inst, lane, route == Route::Load ? 1 : 0, box))
+    if (!readBox(warp, inst, lane, box))
       return;
     uint64_t shared =
         addressOf(warp, inst.source(route == Route::Load ? 0 : rank + 1), lane);

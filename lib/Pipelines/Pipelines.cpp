@@ -73,6 +73,7 @@ void buildTilePipeline(OpPassManager &manager,
   tile::SplitMatmulKPassOptions splitK;
   splitK.pin = options.schedule;
   splitK.alignment = options.alignment;
+  splitK.precision = options.precision;
   manager.addPass(tile::createSplitMatmulKPass(splitK));
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;

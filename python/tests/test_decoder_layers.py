@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decoder layers of Hugging Face's `transformers`, unmodified: values against float64."""
 
-from typing import Any
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,35 +12,14 @@ from torch import nn
 
 import deplo
 
-llama = pytest.importorskip("transformers.models.llama.modeling_llama")
-qwen2 = pytest.importorskip("transformers.models.qwen2.modeling_qwen2")
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
 
+from harness.decoder_layers import MODELS, DecoderLayer, decoder_layer  # noqa: E402
+
+pytest.importorskip("transformers")
 pytestmark = pytest.mark.usefixtures("compiler")
 
-# Layer, rotary embedding, configuration.
-FAMILIES = {
-    "llama": (llama.LlamaDecoderLayer, llama.LlamaRotaryEmbedding, llama.LlamaConfig),
-    "qwen2": (qwen2.Qwen2DecoderLayer, qwen2.Qwen2RotaryEmbedding, qwen2.Qwen2Config),
-}
-# TinyLlama's and Qwen2.5-7B's.
-REAL = {
-    "llama": {
-        "hidden_size": 2048,
-        "intermediate_size": 5632,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 4,
-        "max_position_embeddings": 2048,
-    },
-    "qwen2": {
-        "hidden_size": 3584,
-        "intermediate_size": 18944,
-        "num_attention_heads": 28,
-        "num_key_value_heads": 4,
-        "max_position_embeddings": 32768,
-        "rms_norm_eps": 1e-6,
-        "rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
-    },
-}
 # Two query heads share a head of keys and values.
 SMALL = {
     "hidden_size": 64,
@@ -51,22 +31,8 @@ SMALL = {
 # Of f32: the longest chain of roundings in a small layer is a few sums of 64 to 176 terms.
 UNITS = 64
 
-by_family = pytest.mark.parametrize("family", FAMILIES)
-
-
-class Block(nn.Module):
-    """A layer and the rotary embedding of the positions 0, 1, ..."""
-
-    def __init__(self, family: str, sizes: dict[str, Any]) -> None:
-        super().__init__()
-        layer, rotary, config = FAMILIES[family]
-        settings = config(**sizes, attn_implementation="sdpa")
-        self.layer = layer(settings, 0)
-        self.rotary = rotary(settings)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        positions = torch.arange(x.shape[1], device=x.device)[None]
-        return self.layer(x, position_ids=positions, position_embeddings=self.rotary(x, positions))
+by_family = pytest.mark.parametrize("family", ["llama", "qwen2"])
+by_model = pytest.mark.parametrize("model", MODELS)
 
 
 @pytest.fixture(autouse=True)
@@ -76,17 +42,11 @@ def inference():
         yield
 
 
-def block(family: str, sizes: dict[str, Any] = SMALL) -> Block:
-    """Random weights, and biases and norms that aren't 0 and 1."""
-    torch.manual_seed(0)
-    module = Block(family, sizes).eval()
-    for parameter in module.parameters():
-        if parameter.dim() == 1:
-            parameter.add_(0.1 * torch.randn_like(parameter))
-    return module
+def block(family: str) -> DecoderLayer:
+    return decoder_layer(family, SMALL)
 
 
-def check_block(got: torch.Tensor, module: Block, x: torch.Tensor) -> None:
+def check_block(got: torch.Tensor, module: DecoderLayer, x: torch.Tensor) -> None:
     """Against `module` in float64, which it is then."""
     wanted = module.double()(x.double())
     check(got.cpu(), wanted.cpu(), UNITS, scale=wanted.abs().max().item(), what="layer")
@@ -100,12 +60,12 @@ def test_layers(family, length, device, torch_device):
     check_block(compiled(x), module, x)
 
 
-@by_family
-def test_layers_of_real_size(family, device, torch_device):
+@by_model
+def test_layers_of_real_size(model, device, torch_device):
     if device == "emu":
         pytest.skip("hundreds of millions of weights take the emulator hours")
-    module = block(family, REAL[family]).to(torch_device)
-    x = torch.randn(1, 5, REAL[family]["hidden_size"], device=torch_device)
+    module = decoder_layer(*MODELS[model], device=torch_device)
+    x = torch.randn(1, 5, MODELS[model][1]["hidden_size"], device=torch_device)
     compiled = deplo.compile(module, (x,), device=device)
     check_block(compiled(x), module, x)
 
@@ -136,13 +96,14 @@ def test_equal_layers_share_their_kernels():
             return x
 
     x = torch.randn(1, 8, 64)
-    two, four = (deplo.compile(Stack(count), (x,), device="host") for count in (2, 4))
-    assert len(two.report["kernels"]) == len(four.report["kernels"])
-    launches = [sum(k["launches"] for k in one.report["kernels"]) for one in (two, four)]
-    one = deplo.compile(block("llama"), (x,), device="host").report["kernels"]
+    reports = [
+        deplo.compile(Stack(count), (x,), device="host").report["kernels"] for count in (2, 3, 4)
+    ]
+    assert len({len(kernels) for kernels in reports}) == 1
     # What depends on the positions alone is computed once for all layers.
-    layer = [k["launches"] for k in one if not k["name"].startswith(("mul_", "cat_cos_sin_"))]
-    assert launches[1] - launches[0] == 2 * sum(layer)
+    two, three, four = (sum(k["launches"] for k in kernels) for kernels in reports)
+    assert four - three == three - two
+    assert three - two < two
 
 
 def test_every_kernel_is_listed_with_its_share():

@@ -193,7 +193,7 @@ def test_tf32_reads_without_conflicts():
 
 
 def test_swizzles_are_what_keeps_reads_from_conflicts():
-    schedule = "block=64x64,warp_tile=32x32,stages=2,swizzle_smem=never,pad_smem=never"
+    schedule = "block=64x64,warp_tile=32x32,chunk=64,stages=2,swizzle_smem=never,pad_smem=never"
     assert count_product(False, True, torch.bfloat16, schedule)["conflict_degree"] == 8
 
 

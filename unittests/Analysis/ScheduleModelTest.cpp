@@ -135,6 +135,18 @@ TEST(ScheduleModel, BlocksAreLargeEnoughToBeStartedInTime) {
   EXPECT_GE(product(choice.block), 512);
 }
 
+TEST(ScheduleModel, BlocksAreNoMoreThanALaunchHas) {
+  ScheduleFacts facts = rmsNorm(int64_t(1) << 33, 4096, 4);
+  ScheduleChoice choice = choose(facts);
+  EXPECT_GE(choice.block[0], 8);
+  EXPECT_LE(choice.blocks, maxBlocksPerLaunch);
+  SchedulePins pins;
+  pins.block = {1};
+  std::string error;
+  EXPECT_FALSE(chooseSchedule(facts, h200(), pins, error).has_value());
+  EXPECT_NE(error.find("use a larger block"), std::string::npos) << error;
+}
+
 TEST(ScheduleModel, ColumnsTakeRunsOfMemory) {
   ScheduleChoice choice = choose(sum(16384, 16384, 1, 16384));
   EXPECT_GE(choice.block[0] * 4, 128);

@@ -457,6 +457,37 @@ WAIT:
   EXPECT_TRUE(bad.has(Fault::AsyncCopy)) << bad.findings();
 }
 
+/// What a store brings beyond the end is dropped; it must not begin before the
+/// tensor.
+TEST(Async, StoredBoxesBeginInsideTheTensor) {
+  Setting setting = numbers(1, 256);
+  TensorMap map;
+  map.element = TensorElement::I32;
+  map.rank = 2;
+  map.extents = {16, 16};
+  map.strides = {64};
+  map.box = {4, 2};
+  std::string body = R"(
+  mov.u64 %rd5, buffer;
+  mov.b64 %rd7, map;
+  cvta.param.u64 %rd7, %rd7;
+  mov.u32 %r2, 7;
+  st.shared.v4.u32 [%rd5], {%r2, %r2, %r2, %r2};
+  st.shared.v4.u32 [%rd5+16], {%r2, %r2, %r2, %r2};
+  fence.proxy.async;
+  cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd7, {12, 16}], [%rd5];
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+)";
+  Ran good = runWithMap(body, setting, shared, map);
+  EXPECT_EQ(good.findings(), "");
+  for (const char *origin : {"{-4, 15}", "{12, -1}"}) {
+    Ran bad =
+        runWithMap(without(body, "{12, 16}", origin), setting, shared, map);
+    EXPECT_TRUE(bad.has(Fault::OutOfBounds)) << bad.findings();
+  }
+}
+
 TEST(Async, TensorMapFields) {
   TensorMap map;
   map.element = TensorElement::BF16;

@@ -35,6 +35,8 @@ struct ContractionFacts {
   /// Whether neighbours in memory are summed over: then a thread reads several
   /// of them at once.
   bool isLhsAlongDepth = false, isRhsAlongDepth = false;
+  /// Whether chunks are summed from zero and added to totals.
+  bool inTwoLevels = false;
 };
 
 /// Fields that are decided already; 0 for those that are not.

@@ -13,6 +13,10 @@
 
 namespace deplo {
 
+/// The most blocks of a launch along x, on every GPU (CUDA C++ Programming
+/// Guide, "Technical Specifications per Compute Capability").
+constexpr int64_t maxBlocksPerLaunch = (int64_t(1) << 31) - 1;
+
 /// Sizes in bytes, rates in units a second.
 struct TargetDescription {
   /// LLVM's name of the processor, such as sm_90a.

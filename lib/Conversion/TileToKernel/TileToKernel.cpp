@@ -17,6 +17,7 @@
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
+#include "deplo/Target/TargetDescription.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -173,12 +174,10 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
       else
         isSymbolic = true;
     }
-    // CUDA C++ Programming Guide, technical specifications: grid x-dimension.
-    constexpr int64_t maxBlocks = (int64_t(1) << 31) - 1;
-    if (blocks > maxBlocks)
+    if (blocks > maxBlocksPerLaunch)
       return kernel.emitError()
              << "kernel needs " << blocks << " blocks, the most is "
-             << maxBlocks << "; raise block in its schedule";
+             << maxBlocksPerLaunch << "; raise block in its schedule";
 
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto pointer =

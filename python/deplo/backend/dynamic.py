@@ -3,6 +3,7 @@
 """Graphs whose sizes are symbols: one program for all sizes of a range, or, where
 that can't be, one static graph for each combination met."""
 
+import math
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,9 @@ Ranges = Mapping[Any, tuple[int, int | None]]
 # Sizes of the last axis are compiled for ranges that end at this or at twice
 # the next power of two: what is on chip must hold the longest row.
 _LEAST_END = 4096
+# The other sizes, if there are two, end where their product does: a launch has
+# so many blocks, one for each row.
+_MOST_ROWS = 2**31 - 1
 
 
 def copy_of(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
@@ -158,6 +162,8 @@ class ByRange:
     def _range(self, symbol: Any, size: int) -> tuple[int, int]:
         least, most = self._declared[symbol]
         limit = LIMITS[len(self._declared)]
+        if symbol not in self._rows and len(self._declared) - len(self._rows) == 2:
+            limit = min(limit, math.isqrt(_MOST_ROWS))
         if most is None or most > limit:
             most = limit
             if symbol in self._rows:

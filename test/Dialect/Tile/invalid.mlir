@@ -174,6 +174,19 @@ module attributes {tile.target = 1 : i64} {}
 
 // -----
 
+// tile.raster is for kernels.
+// expected-error @below {{attribute tile.raster is a positive integer on tile.kernel}}
+"test.op"() {tile.raster = 2 : i64} : () -> ()
+
+// -----
+
+// A raster has a row at least.
+// expected-error @below {{attribute tile.raster is a positive integer on tile.kernel}}
+tile.kernel @raster(%x: memref<32xf32>) axes(%i = 32 tile) warps(1) attributes {tile.raster = 0 : i64} {
+}
+
+// -----
+
 // tile.descending is for loops.
 // expected-error @below {{attribute tile.descending is a unit on scf.for}}
 "test.op"() {tile.descending} : () -> ()

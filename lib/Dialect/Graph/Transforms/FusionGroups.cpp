@@ -220,7 +220,7 @@ void FusionGroups::addFused(FusedOp op) {
   group.first = group.last = index;
   group.isFixed = true;
   for (Value input : op.getInputs())
-    group.inputs[input] = getBytes(input, sizes);
+    group.inputs[resolve(input)] = getBytes(input, sizes);
   for (Value output : op.getOutputs())
     producers[output] = index;
   primitives.push_back(std::move(primitive));

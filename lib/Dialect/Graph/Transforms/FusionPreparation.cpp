@@ -75,6 +75,14 @@ static OpOperand *findUnreadable(Operation *op) {
       coordinates.push_back(*found);
     }
   }
+  // A contraction goes by chunks of one loop for each axis that it sums over.
+  if (isa<ContractOp>(op))
+    for (auto axis : ArrayRef(primitive.axes).drop_front(
+             primitive.getResultAxes().size()))
+      if (space.classes.getLeaves(axis).size() != 1)
+        for (OpOperand &operand : op->getOpOperands())
+          if (operand.get().getDefiningOp<IndexMapOp>())
+            return &operand;
   // A scan goes along one loop.
   if (primitive.isScan() &&
       space.classes.getLeaves(primitive.getScanAxis()).size() != 1)

@@ -81,11 +81,15 @@ static std::optional<Contraction::Product> getProduct(Value value,
   return found;
 }
 
-/// Finds the innermost loops that only one operand has, and makes `lhs` the one
-/// with the outer of them.
+/// Finds the longest of the loops that only one operand has, the innermost of
+/// equals, for each, and makes `lhs` the operand with the outer of the two.
 static bool findAxes(MutableArrayRef<ForOp> axes,
                      Contraction::Product &product) {
   std::optional<unsigned> ofLhs, ofRhs;
+  auto keepLonger = [&](std::optional<unsigned> &found, unsigned position) {
+    if (!found || axes[position].getExtent() >= axes[*found].getExtent())
+      found = position;
+  };
   for (auto [position, axis] : llvm::enumerate(axes)) {
     bool movesLhs = isMovedBy(product.lhs, axis.getInductionVar());
     bool movesRhs = isMovedBy(product.rhs, axis.getInductionVar());
@@ -96,9 +100,9 @@ static bool findAxes(MutableArrayRef<ForOp> axes,
     if (axis.getExtent() == 1)
       continue;
     if (movesLhs && !movesRhs)
-      ofLhs = position;
+      keepLonger(ofLhs, position);
     if (movesRhs && !movesLhs)
-      ofRhs = position;
+      keepLonger(ofRhs, position);
   }
   if (!ofLhs || !ofRhs)
     return false;

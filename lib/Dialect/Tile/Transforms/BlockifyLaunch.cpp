@@ -26,6 +26,7 @@
 #include "deplo/Dialect/Tile/IR/Tile.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
+#include "deplo/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -42,9 +43,6 @@ namespace deplo::tile {
 #define GEN_PASS_DEF_BLOCKIFYLAUNCHPASS
 #include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
 
-/// CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability": blocks along x.
-static constexpr int64_t maxBlocks = (int64_t(1) << 31) - 1;
 static constexpr int64_t lanes = 32;
 
 static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
@@ -70,9 +68,9 @@ static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
   for (auto [i, size] : llvm::enumerate(block)) {
     int64_t extent = sizes.getMax(kernel.getAxis(i).getExtent());
     int64_t along = llvm::divideCeil(extent, size);
-    if (along > maxBlocks / blocks)
+    if (along > maxBlocksPerLaunch / blocks)
       return kernel.emitOpError()
-             << "wants more than " << maxBlocks
+             << "wants more than " << maxBlocksPerLaunch
              << " blocks, the most of a launch; use a larger block";
     blocks *= along;
   }

@@ -9,6 +9,10 @@
 //
 //   scf.for %k = %c0 to %c8192 step %c2048 { ... } {tile.unroll = 4 : i64}
 //
+// A loop that adds up products is marked with 1 if its body is too large to
+// repeat: LLVM would lay out all iterations of a short one, and ptxas would keep
+// operands of several at once in registers that it doesn't have.
+//
 // Legality: a mark changes no values. It divides the trip count, so that no
 // remainder is left, and keeps the unrolled body within the instruction cache.
 
@@ -66,6 +70,11 @@ static int64_t estimateInstructions(scf::ForOp loop) {
   return instructions;
 }
 
+static bool hasDot(scf::ForOp loop) {
+  return loop.walk([](DotOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 /// Whether the steps of a chunk are laid out in the loop already.
 static bool hasStepsOfMma(scf::ForOp loop) {
   auto dots = loop.getBody()->getOps<DotOp>();
@@ -112,14 +121,19 @@ struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
     bool changed = false;
     for (scf::ForOp loop : loops) {
       int64_t factor = chooseUnroll(loop, most);
-      if (factor == 1)
+      bool isKept = factor == 1 && hasDot(loop);
+      if (factor == 1 && !isKept)
         continue;
       loop->setAttr(
           "tile.unroll",
           IntegerAttr::get(IntegerType::get(&getContext(), 64), factor));
-      remark::passed(loop.getLoc(), options) << remark::add(
-          "{0} of {1} iterations at once", factor, *getTripCount(loop));
       changed = true;
+      if (isKept)
+        remark::passed(loop.getLoc(), options)
+            << "a loop over chunks stays one";
+      else
+        remark::passed(loop.getLoc(), options) << remark::add(
+            "{0} of {1} iterations at once", factor, *getTripCount(loop));
     }
     if (changed)
       return;

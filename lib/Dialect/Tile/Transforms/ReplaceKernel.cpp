@@ -12,6 +12,7 @@
 //   loop.launch @sum(%y, %t)
 
 #include "deplo/Analysis/ContractionModel.h"
+#include "deplo/Analysis/MmaModel.h"
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -24,25 +25,28 @@ namespace deplo::tile {
 
 std::optional<double> estimateKernel(loop::KernelOp kernel,
                                      const TargetDescription &target,
-                                     int64_t alignment) {
+                                     int64_t alignment, Precision precision) {
   std::string error;
-  if (auto contraction = loop::findContraction(kernel)) {
-    std::optional<ContractionChoice> choice =
-        chooseContraction(getContractionFacts(*contraction), target, {}, error);
+  auto getTime = [](const auto &choice) {
     return choice ? std::optional(choice->nanoseconds) : std::nullopt;
+  };
+  if (auto contraction = loop::findContraction(kernel)) {
+    ContractionFacts facts = getContractionFacts(*contraction, precision);
+    if (suitsMma(*contraction, precision, target))
+      return getTime(chooseMma(facts, target, {}, error));
+    return getTime(chooseContraction(facts, target, {}, error));
   }
-  std::optional<ScheduleChoice> choice =
-      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error);
-  return choice ? std::optional(choice->nanoseconds) : std::nullopt;
+  return getTime(
+      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error));
 }
 
 std::optional<double> estimateSplit(const Split &split,
                                     const TargetDescription &target,
-                                    int64_t alignment) {
+                                    int64_t alignment, Precision precision) {
   double sum = 0;
   for (const SplitKernel &part : split.kernels) {
     std::optional<double> time =
-        estimateKernel(part.kernel.get(), target, alignment);
+        estimateKernel(part.kernel.get(), target, alignment, precision);
     if (!time)
       return std::nullopt;
     sum += *time;

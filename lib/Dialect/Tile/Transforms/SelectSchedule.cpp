@@ -457,10 +457,13 @@ void FactFinder::countInstructions() {
 }
 
 ScheduleFacts FactFinder::run() {
+  // What is on chip must hold the largest of the sizes that a launch may give,
+  // and a launch the blocks.
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (loop::ForOp loop : getAxisLoops(kernel)) {
     if (loop.getExtent() != 1)
       dimOf[loop.getInductionVar()] = facts.axes.size();
-    facts.axes.push_back(loop.getExtent());
+    facts.axes.push_back(sizes.getMax(loop.getExtent()));
   }
   if (llvm::is_contained(facts.axes, 0) || facts.axes.empty()) {
     dimOf.clear();
@@ -474,8 +477,6 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
-  // What is on chip must hold the largest of the sizes that a launch may give.
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (ScheduleInnerDim &dim : facts.inner)
     dim.extent = sizes.getMax(dim.extent);
   mergeWindows();
@@ -493,29 +494,14 @@ ScheduleFacts FactFinder::run() {
   countInstructions();
   kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();
-  facts.mayShareRows =
-      facts.scans == 0 && facts.inner.size() == 1 &&
-      facts.inner.front().isReduced &&
-      !SymbolicSizes::get(kernel).isSymbolic(facts.inner.front().extent);
+  facts.mayShareRows = facts.scans == 0 && facts.inner.size() == 1 &&
+                       facts.inner.front().isReduced &&
+                       !sizes.isSymbolic(facts.inner.front().extent);
   return facts;
 }
 
 ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment) {
   return FactFinder(kernel, alignment).run();
-}
-
-ContractionFacts getContractionFacts(loop::Contraction &contraction) {
-  std::string layouts = contraction.getTransposition();
-  return {contraction.getBatches(),
-          contraction.getRows(),
-          contraction.getColumns(),
-          contraction.getDepth(),
-          contraction.getElementBytes(),
-          int64_t(contraction.products.size()),
-          contraction.countOperands(/*ofRows=*/true),
-          contraction.countOperands(/*ofRows=*/false),
-          /*isLhsAlongDepth=*/layouts[0] == 'N',
-          /*isRhsAlongDepth=*/layouts[1] == 'T'};
 }
 
 //===----------------------------------------------------------------------===//
@@ -716,35 +702,13 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   return success();
 }
 
-/// What tensor cores say to a contraction: whether they multiply its elements
-/// as exactly as `mode` asks.
-static bool suitsMma(loop::Contraction &contraction, Precision mode,
-                     const TargetDescription &target) {
-  Type element = contraction.lhs.getMemRefType().getElementType();
-  return target.mmaFlopsPerSecond > 0 &&
-         contraction.reduce.getResult(0).getType().isF32() &&
-         (element.isF16() || element.isBF16() ||
-          (element.isF32() && mode == Precision::TF32));
-}
-
-/// The same of wgmma, which reads its operands from shared memory.
+/// Whether wgmma, which reads its operands from shared memory, takes them.
 static bool suitsWgmma(loop::Contraction &contraction,
                        const TargetDescription &target) {
   Type element = contraction.lhs.getMemRefType().getElementType();
   return target.wgmmaFlopsPerSecond > 0 &&
          contraction.getTransposition() == "NT" &&
          (element.isF16() || element.isBF16());
-}
-
-static ContractionFacts getFacts(loop::Contraction &contraction) {
-  return {contraction.getBatches(),
-          contraction.getRows(),
-          contraction.getColumns(),
-          contraction.getDepth(),
-          contraction.getElementBytes(),
-          int64_t(contraction.products.size()),
-          contraction.countOperands(/*ofRows=*/true),
-          contraction.countOperands(/*ofRows=*/false)};
 }
 
 template <typename Choice>
@@ -788,8 +752,10 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   std::string error;
   std::optional<MmaChoice> choice =
       atom == AtomKind::Wgmma
-          ? chooseWgmma(getFacts(contraction), target, numbers, error)
-          : chooseMma(getFacts(contraction), target, numbers, error);
+          ? chooseWgmma(getContractionFacts(contraction, mode), target, numbers,
+                        error)
+          : chooseMma(getContractionFacts(contraction, mode), target, numbers,
+                      error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
   SmallVector<int64_t> block(contraction.axes.size(), 1);
@@ -834,7 +800,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
                                                          : AtomKind::FMA);
   if (atom != AtomKind::FMA && isMma)
     return selectMma(contraction, atom, pins, target);
-  ContractionFacts facts = getContractionFacts(contraction);
+  ContractionFacts facts = getContractionFacts(contraction, mode);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];
     numbers.blockColumns = (*given.block)[contraction.columnAxis];
@@ -878,12 +844,9 @@ void SelectSchedulePass::runOnOperation() {
         << remark::add("the module has no loop.kernel");
     return;
   }
-  std::optional<Precision> given = symbolizePrecision(precision);
-  if (!given) {
-    module.emitError() << "schedule: precision is '" << precision
-                       << "', expected ieee or tf32";
+  FailureOr<Precision> given = parsePrecision(precision, module);
+  if (failed(given))
     return signalPassFailure();
-  }
   mode = *given;
   FailureOr<Pins> pins = parsePins(pin, module);
   TargetAttr target = succeeded(pins) ? TargetAttr::lookup(module) : nullptr;

@@ -68,6 +68,8 @@ private:
   std::optional<Split> choose(loop::KernelOp kernel, int64_t pinned,
                               const TargetDescription &target,
                               std::string &times, std::string &reason);
+
+  Precision mode = Precision::IEEE;
 };
 
 } // namespace
@@ -92,7 +94,7 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     reason = pinned == 1 ? "the schedule says one part" : "its sums are short";
     return std::nullopt;
   }
-  std::optional<double> whole = estimateKernel(kernel, target, alignment);
+  std::optional<double> whole = estimateKernel(kernel, target, alignment, mode);
   double least = whole ? worthSplitting * *whole : HUGE_VAL;
   double quickest = HUGE_VAL;
   std::optional<Split> best;
@@ -106,7 +108,7 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     }
     if (!tried.insert(split->parts).second)
       continue;
-    double time = estimateSplit(*split, target, alignment).value_or(HUGE_VAL);
+    double time = estimateSplit(*split, target, alignment, mode).value_or(HUGE_VAL);
     quickest = std::min(quickest, time);
     if (pinned || time < least) {
       best = std::move(*split);
@@ -131,10 +133,13 @@ void SplitMatmulKPass::runOnOperation() {
     return;
   }
   FailureOr<int64_t> pinned = parsePinnedParts(pin, module);
-  TargetAttr target =
-      succeeded(pinned) ? TargetAttr::lookup(module) : TargetAttr();
+  FailureOr<Precision> given = parsePrecision(precision, module);
+  TargetAttr target = succeeded(pinned) && succeeded(given)
+                          ? TargetAttr::lookup(module)
+                          : TargetAttr();
   if (!target)
     return signalPassFailure();
+  mode = *given;
   SymbolTable symbols(module);
   for (loop::KernelOp kernel : kernels) {
     auto options = remark::RemarkOpts::name("SplitMatmulK")

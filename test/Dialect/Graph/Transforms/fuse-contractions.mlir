@@ -112,3 +112,28 @@ func.func @sum_of_rows(%x: tensor<64x32xf32>, %v: tensor<32x48xf32>) -> tensor<6
   %s = graph.reduce add %g axes [1] : tensor<64x48xf32> -> tensor<64xf32>
   return %s : tensor<64xf32>
 }
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+#heads = affine_map<(m, d) -> (d floordiv 16, m, d mod 16)>
+#values = affine_map<(h, m, n, k) -> (h, k, n)>
+#scores = affine_map<(h, m, n, k) -> (h, m, k)>
+
+// A contraction goes along one loop, so what heads computed is stored as the
+// rows that it sums over.
+// CHECK-LABEL: func.func @heads
+// CHECK:         graph.fused @contract_16x64
+// CHECK:           graph.contract
+// CHECK:           graph.index_map
+// CHECK:           graph.map
+// CHECK:           graph.yield {{.*}} : tensor<64x32xf32>
+// CHECK:         graph.fused @contract_48x32
+// CHECK-NEXT:      graph.contract
+func.func @heads(%p: tensor<2x64x64xf32>, %v: tensor<2x64x16xf32>, %w: tensor<32x48xf32>) -> tensor<64x48xf32> {
+  %o = graph.contract %p by #scores, %v by #values : (tensor<2x64x64xf32>, tensor<2x64x16xf32>) -> tensor<2x64x16xf32>
+  %r = graph.index_map %o by #heads : tensor<2x64x16xf32> -> tensor<64x32xf32>
+  %u = graph.contract %r by #rows, %w by #columns : (tensor<64x32xf32>, tensor<32x48xf32>) -> tensor<64x48xf32>
+  return %u : tensor<64x48xf32>
+}

@@ -121,3 +121,35 @@ func.func @order(%x: tensor<64x64xf32>) -> (tensor<f32>, tensor<64xf32>) {
   }
   return %t, %m : tensor<f32>, tensor<64xf32>
 }
+
+// -----
+
+// A kernel that stores a view is on the way, too.
+// CHECK-LABEL: func.func @through_view
+// CHECK-COUNT-3: graph.fused
+func.func @through_view(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = graph.fused @first (%a = %x : tensor<8x4xf32>) -> (tensor<8x4xf32>) {
+    %3 = graph.map (%b = %a : tensor<8x4xf32>) -> tensor<8x4xf32> {
+      %4 = math.exp %b : f32
+      graph.yield %4 : f32
+    }
+    graph.yield %3 : tensor<8x4xf32>
+  }
+  %1 = graph.fused @view (%a = %0 : tensor<8x4xf32>) -> (tensor<4x8xf32>) {
+    %3 = graph.map (%b = %a : tensor<8x4xf32>) -> tensor<8x4xf32> {
+      %5 = math.log %b : f32
+      graph.yield %5 : f32
+    }
+    %4 = graph.index_map %3 by affine_map<(i, j) -> (j, i)> : tensor<8x4xf32> -> tensor<4x8xf32>
+    graph.yield %4 : tensor<4x8xf32>
+  }
+  %2 = graph.fused @last (%a = %x : tensor<8x4xf32>, %c = %1 : tensor<4x8xf32>) -> (tensor<8x4xf32>) {
+    %4 = graph.index_map %c by affine_map<(i, j) -> (j, i)> : tensor<4x8xf32> -> tensor<8x4xf32>
+    %3 = graph.map (%b = %a : tensor<8x4xf32>, %d = %4 : tensor<8x4xf32>) -> tensor<8x4xf32> {
+      %5 = arith.addf %b, %d : f32
+      graph.yield %5 : f32
+    }
+    graph.yield %3 : tensor<8x4xf32>
+  }
+  return %2 : tensor<8x4xf32>
+}

@@ -57,6 +57,33 @@ tile.kernel @large_body(%x: memref<65536xf32>, %y: memref<65536xf32>) axes(%i = 
 
 // -----
 
+// The loop over chunks of a contraction is marked as one that isn't unrolled,
+// where the products of a chunk fill the instruction cache: 64 sums in a thread,
+// 32 products of each.
+
+// CHECK-LABEL: tile.kernel @chunks
+// CHECK:         } {tile.unroll = 1 : i64}
+// EIGHT-LABEL: tile.kernel @chunks
+// REMARK: [Passed] {{.*}} Function=chunks | Remark="a loop over chunks stays one"
+#sums = #tile.layout<[64, 32], register = [[1, 0], [2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], lane = [[8, 0], [16, 0], [32, 0], [0, 8], [0, 16]], warp = []>
+#lhs = #tile.layout<[64, 32], register = [[1, 0], [2, 0], [4, 0], [0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[8, 0], [16, 0], [32, 0], [0, 0], [0, 0]], warp = []>
+#rhs = #tile.layout<[32, 32], register = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], lane = [[0, 0], [0, 0], [0, 0], [0, 8], [0, 16]], warp = []>
+tile.kernel @chunks(%x: memref<64x64xf32>, %w: memref<64x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) warps(1) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %zeros = arith.constant dense<0.0> : tensor<64x32xf32, #sums>
+  %sum = scf.for %k = %c0 to %c64 step %c32 iter_args(%acc = %zeros) -> tensor<64x32xf32, #sums> {
+    %a = tile.load %x[%i, %k] : memref<64x64xf32> -> tensor<64x32xf32, #lhs>
+    %b = tile.load %w[%k, %j] : memref<64x32xf32> -> tensor<32x32xf32, #rhs>
+    %next = tile.dot %a dims [0, 2], %b dims [2, 1], %acc : tensor<64x32xf32, #lhs>, tensor<32x32xf32, #rhs>, tensor<64x32xf32, #sums>
+    scf.yield %next : tensor<64x32xf32, #sums>
+  }
+  tile.store %sum, %y[%i, %j] : tensor<64x32xf32, #sums>, memref<64x32xf32>
+}
+
+// -----
+
 // REMARK: [Missed] {{.*}} Function=no_loop | Remark="the kernel has no loop"
 tile.kernel @no_loop(%x: memref<32xf32>, %y: memref<32xf32>) axes(%i = 32 tile) warps(1) {
   %a = tile.load %x[%i] : memref<32xf32> -> tensor<32xf32>

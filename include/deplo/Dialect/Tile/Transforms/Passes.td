@@ -233,7 +233,9 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "knobs decided already, of which this step reads split_k=4">,
-    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">];
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
+    Option<"precision", "precision", "std::string", "\"ieee\"",
+           "what products of f32 may be computed in: ieee or tf32">];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
@@ -1273,7 +1275,9 @@ def MarkUnrollPass : Pass<"deplo-mark-unroll", "::deplo::tile::KernelOp"> {
   let description = [{
     Step 016. Sets `tile.unroll` on loops with constant bounds: the largest
     divisor of the trip count that the schedule and the instruction cache allow,
-    or, if that is at most half of what they allow, what they allow.
+    or, if that is at most half of what they allow, what they allow. A loop over
+    chunks of a contraction that is not unrolled is marked with 1, so that nothing
+    else unrolls it.
     Before:
 
     ```mlir

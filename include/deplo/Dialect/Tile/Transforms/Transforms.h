@@ -97,7 +97,19 @@ TargetDescription describe(TargetAttr target);
 /// What the schedule model asks of a kernel whose arguments are aligned to
 /// `alignment` bytes.
 ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
-ContractionFacts getContractionFacts(loop::Contraction &contraction);
+/// What the models of contractions ask.
+ContractionFacts getContractionFacts(loop::Contraction &contraction,
+                                     Precision precision);
+
+/// The precision that `text` names, or an error of `module` that says what is
+/// expected.
+mlir::FailureOr<Precision> parsePrecision(llvm::StringRef text,
+                                          mlir::ModuleOp module);
+
+/// Whether the tensor cores of `target` multiply the elements of `contraction`
+/// as exactly as `precision` asks.
+bool suitsMma(loop::Contraction &contraction, Precision precision,
+              const TargetDescription &target);
 
 /// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
 /// Fails with an error at `module`.
@@ -142,10 +154,12 @@ mlir::FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
 /// all that take the place of one; nothing without a schedule.
 std::optional<double> estimateKernel(loop::KernelOp kernel,
                                      const TargetDescription &target,
-                                     int64_t alignment);
+                                     int64_t alignment,
+                                     Precision precision = Precision::IEEE);
 std::optional<double> estimateSplit(const Split &split,
                                     const TargetDescription &target,
-                                    int64_t alignment);
+                                    int64_t alignment,
+                                    Precision precision = Precision::IEEE);
 
 /// Puts the kernels of `split` in place of `kernel`, and its launches.
 void replaceKernel(loop::KernelOp kernel, Split &split,
