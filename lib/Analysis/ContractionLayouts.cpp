@@ -243,9 +243,9 @@ llvm::Expected<LinearLayout> getWgmmaAccumulator(const MmaTiling &tiling) {
     return llvm::createStringError(
         "warpgroups have four warps along the rows, but there are " +
         llvm::Twine(tiling.warps[m]));
-  llvm::Expected<LinearLayout> matrix = wgmmaAccumulatorTile(
-      {tiling.shape[m], tiling.shape[n]}, tiling.warps[m] / warpsPerGroup,
-      tiling.warps[n]);
+  llvm::Expected<LinearLayout> matrix =
+      wgmmaAccumulatorTile({tiling.shape[m], tiling.shape[n]},
+                           tiling.warps[m] / warpsPerGroup, tiling.warps[n]);
   if (!matrix)
     return matrix;
   return embed(*matrix, {m, n}, tiling.shape.size());

@@ -71,10 +71,10 @@ static double estimateChunk(const MmaChoice &choice,
   double arithmetic = double(facts.sums) * choice.blockRows *
                       choice.blockColumns * choice.chunk /
                       multiplyAddsPerNanosecond;
-  double readBytes = double(facts.sums) * groups *
-                     (groupRows + choice.warpColumns * groupRows /
-                                      instructionRows) *
-                     choice.chunk * facts.elementBytes;
+  double readBytes =
+      double(facts.sums) * groups *
+      (groupRows + choice.warpColumns * groupRows / instructionRows) *
+      choice.chunk * facts.elementBytes;
   double reads = readBytes / lineBytes / cyclesPerNanosecond;
   double memoryShare = target.dramBytesPerSecond / 1e9 / target.multiprocessors;
   double idle =
@@ -82,8 +82,8 @@ static double estimateChunk(const MmaChoice &choice,
   double fillRate =
       memoryShare * std::min(l2Bandwidth * idle, l2Bandwidth + bandwidthBurst);
   double fill = getCopiedBytes(choice, facts) / fillRate;
-  double refill = memoryLatencyNanoseconds / std::max<int64_t>(
-                                                 choice.stages - 1, 1);
+  double refill =
+      memoryLatencyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
   double slowest = std::max({arithmetic, reads, fill});
   double work = slowest + (arithmetic + reads + fill - slowest) / 8;
   return std::max(work, refill) + chunkNanoseconds;
@@ -150,10 +150,9 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
       for (int64_t warpRows : getPowers(16, 32, pins.warpRows))
         for (int64_t warpColumns :
              getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
-          for (int64_t stages : pins.stages
-                                    ? std::vector<int64_t>{pins.stages}
-                                    : std::vector<int64_t>{8, 7, 6, 5, 4, 3,
-                                                           2}) {
+          for (int64_t stages :
+               pins.stages ? std::vector<int64_t>{pins.stages}
+                           : std::vector<int64_t>{8, 7, 6, 5, 4, 3, 2}) {
             if (!pins.stages && stages > std::max<int64_t>(chunks, 2))
               continue;
             choice.blockRows = blockRows;

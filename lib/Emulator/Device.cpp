@@ -189,14 +189,14 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                            " arguments, got " +
                            std::to_string(count + kernel.info.maps.size()));
   for (size_t i = 0; i < kernel.info.maps.size(); ++i) {
-    Status status =
-        encodeMap(kernel.info.maps[i], args,
-                  kernel.summary.parameters[count + i], launch);
+    Status status = encodeMap(kernel.info.maps[i], args,
+                              kernel.summary.parameters[i], launch);
     if (!status.ok())
       return status;
   }
   for (size_t i = 0; i < count; ++i) {
-    const ParameterInfo &parameter = kernel.summary.parameters[i];
+    const ParameterInfo &parameter =
+        kernel.summary.parameters[kernel.info.maps.size() + i];
     if (parameter.bytes != sizeof(void *))
       return Status::failure("parameter " + std::to_string(i) + " of kernel '" +
                              launch.kernel + "' is not a pointer");

@@ -135,18 +135,18 @@ public:
   Status launch(size_t index, void *const *args, size_t count, Stream stream,
                 uint32_t blocks) override {
     void *parameters[maxKernelArguments + maxTensorMaps];
-    for (size_t i = 0; i < count; ++i)
-      parameters[i] = const_cast<void **>(&args[i]);
     CurrentContext current(driver, context);
     if (!current.status().ok())
       return current.status();
     const Kernel &kernel = kernels[index];
+    for (size_t i = 0; i < count; ++i)
+      parameters[kernel.maps.size() + i] = const_cast<void **>(&args[i]);
     CUtensorMap maps[maxTensorMaps];
     for (size_t i = 0; i < kernel.maps.size(); ++i) {
       Status status = encodeMap(kernel, kernel.maps[i], args, maps[i]);
       if (!status.ok())
         return status;
-      parameters[count + i] = &maps[i];
+      parameters[i] = &maps[i];
     }
     const uint32_t gridX = blocks != 0 ? blocks : kernel.grid[0];
     if (kernel.programmatic && driver.launchKernelEx)
@@ -186,16 +186,17 @@ private:
     std::copy(info.box.begin(), info.box.end(), box);
     std::fill_n(elementStrides, rank, 1);
     const int type = info.elementBytes == 1   ? tensorMapUint8
-                     : info.elementBytes == 2 ? tensorMapUint16
+                     : info.elementBytes == 2 ? tensorMapBfloat16
                      : info.elementBytes == 4 ? tensorMapUint32
                                               : tensorMapUint64;
     int swizzle = tensorMapNoSwizzle;
     for (uint32_t bytes = info.swizzle; bytes >= 32; bytes /= 2)
       ++swizzle;
     CUresult result = driver.tensorMapEncodeTiled(
-        &map, type, rank, static_cast<char *>(args[info.argument]) + info.offset,
-        extents, strides, box, elementStrides, tensorMapNoInterleave, swizzle,
-        tensorMapL2Promotion256, tensorMapFillsZeros);
+        &map, type, rank,
+        static_cast<char *>(args[info.argument]) + info.offset, extents,
+        strides, box, elementStrides, tensorMapNoInterleave, swizzle,
+        tensorMapL2Promotion128, tensorMapFillsZeros);
     if (result == success)
       return Status::success();
     return driver.failure(result, "cuTensorMapEncodeTiled of argument " +

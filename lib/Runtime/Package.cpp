@@ -130,8 +130,9 @@ static Status validateMap(const TensorMapInfo &map, const std::string &where) {
                        std::to_string(size));
   for (int64_t stride : map.strides)
     if (stride < unit || stride % unit != 0 || stride >= int64_t(1) << 40)
-      return malformed(where + ".strides must be multiples of 16 below 2^40, "
-                               "got " +
+      return malformed(where +
+                       ".strides must be multiples of 16 below 2^40, "
+                       "got " +
                        std::to_string(stride));
   if (map.offset % unit != 0)
     return malformed(where + ".offset must be a multiple of 16, got " +
@@ -170,8 +171,8 @@ static Status validateKernel(const KernelInfo &kernel, const Package &package,
                      " tensor maps, at most " + std::to_string(maxTensorMaps) +
                      " are possible");
   for (size_t i = 0; i < kernel.maps.size(); ++i) {
-    status = validateMap(kernel.maps[i],
-                         where + ".maps[" + std::to_string(i) + "]");
+    status =
+        validateMap(kernel.maps[i], where + ".maps[" + std::to_string(i) + "]");
     if (!status.ok())
       return status;
   }
@@ -521,8 +522,8 @@ public:
   TensorMapInfo tensorMap(const Json &value, const std::string &where) {
     TensorMapInfo result;
     result.argument = index(member(value, "argument"), where + ".argument");
-    result.offset = unsignedInteger(member(value, "offset"), where + ".offset",
-                                    INT64_MAX);
+    result.offset =
+        unsignedInteger(member(value, "offset"), where + ".offset", INT64_MAX);
     result.elementBytes =
         index(member(value, "element_bytes"), where + ".element_bytes");
     result.extents = extents(member(value, "extents"), where + ".extents");

@@ -70,7 +70,8 @@ struct GridAxis {
 /// A tensor map (CUDA driver interface, cuTensorMapEncodeTiled) that a launch
 /// makes of one of the kernel's pointers.
 struct TensorMapInfo {
-  /// Of the kernel's arguments, and the bytes behind it where the tensor starts.
+  /// Of the kernel's arguments, and the bytes behind it where the tensor
+  /// starts.
   uint32_t argument = 0;
   uint64_t offset = 0;
   /// 1, 2, 4 or 8: elements are moved as they are.
@@ -103,7 +104,7 @@ struct KernelInfo {
   /// (griddepcontrol.wait), so that it may be launched before they are
   /// complete.
   bool programmatic = false;
-  /// By value, behind the other arguments.
+  /// By value, before the other arguments.
   std::vector<TensorMapInfo> maps;
   /// Indices into Package::blobs. "cuda" needs PTX, a cubin or both; "host"
   /// needs a relocatable object. Kernels of one module name the same blob.

@@ -22,9 +22,8 @@ static constexpr unsigned clusterAddressSpace = 7;
 
 tile::TensorMapAttr getTensorMap(tile::KernelOp kernel, tile::TmaCopyOp copy) {
   std::string reason;
-  int64_t argument =
-      llvm::find(kernel.getMemrefs(), copy.getMemref()) -
-      kernel.getMemrefs().begin();
+  int64_t argument = llvm::find(kernel.getMemrefs(), copy.getMemref()) -
+                     kernel.getMemrefs().begin();
   return tile::getTensorMap(copy, argument, reason);
 }
 
@@ -50,17 +49,17 @@ void KernelEmitter::emitMBarriers(tile::MBarriersOp op) {
   Type i32 = builder.getI32Type();
   {
     OpBuilder::InsertionGuard guard(builder);
-    Value isFirst = arith::CmpIOp::create(
-        builder, arith::CmpIPredicate::eq, thread,
-        arith::ConstantIntOp::create(builder, i32, 0));
+    Value isFirst =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, thread,
+                              arith::ConstantIntOp::create(builder, i32, 0));
     builder.setInsertionPointToStart(
         scf::IfOp::create(builder, isFirst, /*withElseRegion=*/false)
             .thenBlock());
     Value arrivals =
         arith::ConstantIntOp::create(builder, i32, op.getArrivals());
     for (int64_t i = 0; i < count; ++i)
-      NVVM::MBarrierInitOp::create(
-          builder, getMBarrier(first, getIndex(i)), arrivals, Value());
+      NVVM::MBarrierInitOp::create(builder, getMBarrier(first, getIndex(i)),
+                                   arrivals, Value());
     NVVM::FenceMbarrierInitOp::create(builder);
   }
   if (!isa_and_nonnull<tile::MBarriersOp>(op->getNextNode()))
@@ -89,10 +88,10 @@ void KernelEmitter::emitMBarrierWait(tile::MBarrierWaitOp op) {
 void KernelEmitter::emitMBarrierArrive(tile::MBarrierArriveOp op) {
   Value barrier = getMBarrier(lookup(op.getBarriers()), lookup(op.getIndex()));
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(
-      scf::IfOp::create(builder, getIsZero(lane, lanes - 1),
-                        /*withElseRegion=*/false)
-          .thenBlock());
+  builder.setInsertionPointToStart(scf::IfOp::create(builder,
+                                                     getIsZero(lane, lanes - 1),
+                                                     /*withElseRegion=*/false)
+                                       .thenBlock());
   NVVM::MBarrierArriveOp::create(builder, builder.getI64Type(), barrier,
                                  Value());
 }
@@ -107,11 +106,11 @@ void KernelEmitter::emitTmaCopy(tile::TmaCopyOp op) {
   Value barrier = getMBarrier(lookup(op.getBarriers()), lookup(op.getIndex()));
   if (!isSingleThread)
     builder.setInsertionPointToStart(
-        scf::IfOp::create(
-            builder,
-            arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, thread,
-                                  arith::ConstantIntOp::create(builder, i32, 0)),
-            /*withElseRegion=*/false)
+        scf::IfOp::create(builder,
+                          arith::CmpIOp::create(
+                              builder, arith::CmpIPredicate::eq, thread,
+                              arith::ConstantIntOp::create(builder, i32, 0)),
+                          /*withElseRegion=*/false)
             .thenBlock());
   tile::BufferType buffer = op.getBuffer().getType();
   Value bytes =
@@ -128,12 +127,10 @@ void KernelEmitter::emitTmaCopy(tile::TmaCopyOp op) {
       coordinate = arith::TruncIOp::create(builder, i32, coordinate);
     corner.push_back(coordinate);
   }
-  size_t number =
-      llvm::find(maps, getTensorMap(kernel, op)) - maps.begin();
-  Value map =
-      entry->getArgument(entry->getNumArguments() - maps.size() + number);
-  auto clusterPointer = LLVM::LLVMPointerType::get(builder.getContext(),
-                                                   clusterAddressSpace);
+  size_t number = llvm::find(maps, getTensorMap(kernel, op)) - maps.begin();
+  Value map = entry->getArgument(number);
+  auto clusterPointer =
+      LLVM::LLVMPointerType::get(builder.getContext(), clusterAddressSpace);
   Value place = LLVM::AddrSpaceCastOp::create(builder, clusterPointer,
                                               lookup(op.getBuffer()));
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
@@ -156,9 +153,9 @@ LogicalResult KernelEmitter::emitProducer(tile::ProducerOp op) {
   };
   int64_t warps = *kernel.getWarps();
   // The same in all lanes, so that branches are.
-  Value number = NVVM::ShflOp::create(builder, i32, count(-1), warp, count(0),
-                                      count(31), NVVM::ShflKind::idx,
-                                      UnitAttr());
+  Value number =
+      NVVM::ShflOp::create(builder, i32, count(-1), warp, count(0), count(31),
+                           NVVM::ShflKind::idx, UnitAttr());
   Value isProducer = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
                                            number, count(warps));
   auto roles = scf::IfOp::create(builder, isProducer, /*withElseRegion=*/true);

@@ -777,9 +777,8 @@ void KernelEmitter::emitAlloc(tile::AllocOp op) {
   // Units beside the threads swizzle addresses, not offsets in the buffer.
   constexpr int64_t widestAccess = 16;
   int64_t period = op.getType().getModel().swizzle.getPeriod();
-  mapping.map(op.getResult(),
-              allocateShared(op.getType().getSizeInBytes(),
-                             std::max(period, widestAccess)));
+  mapping.map(op.getResult(), allocateShared(op.getType().getSizeInBytes(),
+                                             std::max(period, widestAccess)));
 }
 
 void KernelEmitter::emitSlot(tile::SlotOp op) {

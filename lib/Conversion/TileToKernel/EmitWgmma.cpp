@@ -20,8 +20,8 @@ Value KernelEmitter::getMatrixDescriptor(Value buffer, tile::BufferType type) {
   constexpr uint64_t unit = 16, addressMask = 0x3fff, rowsOfAtom = 8;
   int64_t swizzle = type.getLayout().getSwizzle();
   uint64_t mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3;
-  uint64_t fixed = mode << 62 | (rowsOfAtom * swizzle / unit) << 32 |
-                   uint64_t(1) << 16;
+  uint64_t fixed =
+      mode << 62 | (rowsOfAtom * swizzle / unit) << 32 | uint64_t(1) << 16;
   Type i64 = builder.getI64Type();
   auto number = [&](int64_t value) {
     return arith::ConstantIntOp::create(builder, i64, value);
@@ -52,8 +52,8 @@ void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
     return cast<tile::BufferType>(buffer.getType());
   };
   Type element = typeOf(buffers[0]).getElementType();
-  int64_t rowBytes = op.getContractedSize() *
-                     element.getIntOrFloatBitWidth() / 8;
+  int64_t rowBytes =
+      op.getContractedSize() * element.getIntOrFloatBitWidth() / 8;
   int64_t depth = op.getAtomDepth();
   int64_t stepUnits = depth * element.getIntOrFloatBitWidth() / 8 / unit;
   Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
@@ -73,14 +73,14 @@ void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
         number(i64, rows * rowBytes / unit));
     return arith::AddIOp::create(builder, descriptor, units).getResult();
   };
-  Value a = startAt(buffers[0],
-                    arith::RemUIOp::create(builder, group,
-                                           number(i32, groupsAlongRows)),
-                    groupRows);
-  Value b = startAt(buffers[1],
-                    arith::DivUIOp::create(builder, group,
-                                           number(i32, groupsAlongRows)),
-                    columns);
+  Value a = startAt(
+      buffers[0],
+      arith::RemUIOp::create(builder, group, number(i32, groupsAlongRows)),
+      groupRows);
+  Value b = startAt(
+      buffers[1],
+      arith::DivUIOp::create(builder, group, number(i32, groupsAlongRows)),
+      columns);
   auto advance = [&](Value descriptor, int64_t units) {
     return builder.createOrFold<arith::AddIOp>(descriptor, number(i64, units));
   };
@@ -96,8 +96,8 @@ void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
   for (int64_t block = 0; block * instructionRows < groupRows; ++block) {
     Value accumulator = LLVM::UndefOp::create(builder, sumsType);
     for (int64_t i = 0; i < sums; ++i)
-      accumulator = LLVM::InsertValueOp::create(
-          builder, accumulator, elements[block * sums + i], i);
+      accumulator = LLVM::InsertValueOp::create(builder, accumulator,
+                                                elements[block * sums + i], i);
     for (int64_t k = 0; k < op.getContractedSize() / depth; ++k)
       accumulator = NVVM::WgmmaMmaAsyncOp::create(
           builder, sumsType, accumulator,

@@ -28,8 +28,8 @@ KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
 LogicalResult KernelEmitter::run() {
   entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
-  for (auto [memref, pointer] :
-       llvm::zip(kernel.getMemrefs(), entry->getArguments()))
+  for (auto [memref, pointer] : llvm::zip(
+           kernel.getMemrefs(), entry->getArguments().drop_front(maps.size())))
     mapping.map(memref, pointer);
 
   Type i32 = builder.getI32Type();
@@ -42,9 +42,9 @@ LogicalResult KernelEmitter::run() {
   kernel.walk([&](Operation *op) {
     if (isa<tile::CopyOp, tile::AsyncCopyOp, tile::WriteOp>(op))
       for (Value operand : op->getOperands())
-        writesForWgmma |= isa<tile::BufferType>(operand.getType()) &&
-                          llvm::any_of(operand.getUsers(),
-                                       llvm::IsaPred<tile::AsyncDotOp>);
+        writesForWgmma |=
+            isa<tile::BufferType>(operand.getType()) &&
+            llvm::any_of(operand.getUsers(), llvm::IsaPred<tile::AsyncDotOp>);
   });
 
   if (failed(emitBlock(*kernel.getBody())))
@@ -446,7 +446,8 @@ Value KernelEmitter::getNumber(int64_t value) {
   builder.setInsertionPointAfterValue(warp);
   SizeProduct product = sizes.getProduct(value);
   for (unsigned factor : product.factors) {
-    Value size = entry->getArgument(kernel.getNumMemrefs() + factor);
+    Value size =
+        entry->getArgument(maps.size() + kernel.getNumMemrefs() + factor);
     if (indexType.getWidth() < 64)
       size = arith::TruncIOp::create(builder, indexType, size);
     number = number ? arith::MulIOp::create(builder, number, size) : size;

@@ -182,11 +182,11 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto pointer =
         LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
-    SmallVector<Type> argumentTypes(kernel.getNumMemrefs(), pointer);
-    argumentTypes.append(sizes.getSizes().size(), builder.getI64Type());
     SmallVector<tile::TensorMapAttr> maps = collectTensorMaps(kernel);
-    argumentTypes.append(maps.size(),
-                         LLVM::LLVMPointerType::get(&getContext()));
+    SmallVector<Type> argumentTypes(maps.size(),
+                                    LLVM::LLVMPointerType::get(&getContext()));
+    argumentTypes.append(kernel.getNumMemrefs(), pointer);
+    argumentTypes.append(sizes.getSizes().size(), builder.getI64Type());
     auto function = LLVM::LLVMFuncOp::create(
         builder, kernel.getLoc(), kernel.getSymName(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
@@ -210,7 +210,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
       function->setAttr(
           NVVM::NVVMDialect::getClusterDimAttrName(),
           builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
-    annotateArguments(kernel, function, builder);
+    annotateArguments(kernel, function, maps.size(), builder);
     annotateMaps(function, maps, builder);
 
     KernelEmitter emitter(
@@ -242,8 +242,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
                                             isProgrammatic(kernel)));
     if (!maps.empty())
       function->setAttr("tile.maps",
-                        builder.getArrayAttr(SmallVector<Attribute>(
-                            maps.begin(), maps.end())));
+                        builder.getArrayAttr(
+                            SmallVector<Attribute>(maps.begin(), maps.end())));
     if (isSymbolic)
       function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));
     kernel.erase();
@@ -258,9 +258,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   void annotateMaps(LLVM::LLVMFuncOp function,
                     ArrayRef<tile::TensorMapAttr> maps, OpBuilder &builder) {
     constexpr int64_t bytes = 128, mapAlignment = 64;
-    unsigned first = function.getNumArguments() - maps.size();
     auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
-    for (unsigned i = first; i < function.getNumArguments(); ++i) {
+    for (unsigned i = 0; i < maps.size(); ++i) {
       function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
                           TypeAttr::get(type));
       function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
@@ -277,8 +276,9 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   /// what it reads: such pointers are not noalias, and no load moves to before
   /// the wait. That those written are is enough to tell loads from stores.
   void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
-                         OpBuilder &builder) {
-    for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {
+                         unsigned maps, OpBuilder &builder) {
+    for (auto [position, memref] : llvm::enumerate(kernel.getMemrefs())) {
+      unsigned i = maps + position;
       bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
         return isa<tile::StoreOp>(user);
       });

@@ -14,55 +14,55 @@
 
 // tensor_map C1: dimensions, strides and box agree.
 // expected-error @below {{tensor map has 2 extents, 0 strides and a box of 2 sizes, expected one to 5, one less and as many}}
-"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 2, extents = array<i64: 64, 64>, strides = array<i64>, box = array<i64: 64, 64>>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 2, extents = [64, 64], strides = [], box = [64, 64]>} : () -> ()
 
 // -----
 
 // tensor_map C1: the argument's number.
 // expected-error @below {{tensor map is of argument -1}}
-"test.op"() {a = #tile.tensor_map<argument = -1, offset = 0, element_bytes = 2, extents = array<i64: 64>, strides = array<i64>, box = array<i64: 64>>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = -1, offset = 0, element_bytes = 2, extents = [64], strides = [], box = [64]>} : () -> ()
 
 // -----
 
 // tensor_map C2: where it starts.
 // expected-error @below {{tensor map has its start at byte 8, expected a multiple of 16}}
-"test.op"() {a = #tile.tensor_map<argument = 0, offset = 8, element_bytes = 2, extents = array<i64: 64>, strides = array<i64>, box = array<i64: 64>>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = 0, offset = 8, element_bytes = 2, extents = [64], strides = [], box = [64]>} : () -> ()
 
 // -----
 
 // tensor_map C2: strides.
 // expected-error @below {{tensor map has a stride of 2002 bytes, expected a multiple of 16 below 2^40}}
-"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 2, extents = array<i64: 1001, 64>, strides = array<i64: 2002>, box = array<i64: 64, 64>>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 2, extents = [1001, 64], strides = [2002], box = [64, 64]>} : () -> ()
 
 // -----
 
 // tensor_map C3: sizes of the box.
 // expected-error @below {{tensor map has a box of 512 elements along a dimension, expected 1 to 256}}
-"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 1, extents = array<i64: 512>, strides = array<i64>, box = array<i64: 512>>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 1, extents = [512], strides = [], box = [512]>} : () -> ()
 
 // -----
 
 // tensor_map C3: the swizzle.
 // expected-error @below {{tensor map has a swizzle of 48, expected 0, 32, 64 or 128}}
-"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 1, extents = array<i64: 64>, strides = array<i64>, box = array<i64: 64>, swizzle = 48>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 1, extents = [64], strides = [], box = [64], swizzle = 48>} : () -> ()
 
 // -----
 
 // tensor_map C3: rows are within the swizzle.
 // expected-error @below {{tensor map has rows of 128 bytes, expected a multiple of 16 up to the swizzle}}
-"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 2, extents = array<i64: 64>, strides = array<i64>, box = array<i64: 64>, swizzle = 64>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 2, extents = [64], strides = [], box = [64], swizzle = 64>} : () -> ()
 
 // -----
 
 // tensor_map C4: the elements.
 // expected-error @below {{tensor map has elements of 16 bytes, expected 1, 2, 4 or 8}}
-"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 16, extents = array<i64: 64>, strides = array<i64>, box = array<i64: 64>>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 16, extents = [64], strides = [], box = [64]>} : () -> ()
 
 // -----
 
 // tensor_map C4: the extents.
 // expected-error @below {{tensor map has an extent of 0, expected 1 to 2^32}}
-"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 2, extents = array<i64: 0>, strides = array<i64>, box = array<i64: 64>>} : () -> ()
+"test.op"() {a = #tile.tensor_map<argument = 0, offset = 0, element_bytes = 2, extents = [0], strides = [], box = [64]>} : () -> ()
 
 // -----
 

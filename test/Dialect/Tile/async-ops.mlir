@@ -15,8 +15,8 @@
 // CHECK:         %[[FULL:.+]] = tile.mbarriers arrivals 2 : !tile.mbarriers<4>
 // CHECK:         tile.producer registers [40, 232] {
 // CHECK:           tile.mbarrier_wait %{{.+}}[%c0] phase %c0 : !tile.mbarriers<4>
-// CHECK:           tile.tma_copy %x[%i, %c0] to %[[A:.+]] on %[[FULL]][%c0] : memref<512x512xbf16>, !tile.buffer<128x64xbf16, #tile.shared<swizzle = 128>>, !tile.mbarriers<4>
-// CHECK:           tile.tma_copy %w[%j, %c0] to %[[B:.+]] on %[[FULL]][%c0] dims [0, 1] bounds [512, 500] :
+// CHECK:           tile.tma_copy %{{[a-z0-9]+}}[%{{.+}}, %c0] to %[[A:.+]] on %[[FULL]][%c0] : memref<512x512xbf16>, !tile.buffer<128x64xbf16, #tile.shared<swizzle = 128>>, !tile.mbarriers<4>
+// CHECK:           tile.tma_copy %{{[a-z0-9]+}}[%{{.+}}, %c0] to %[[B:.+]] on %[[FULL]][%c0] dims [0, 1] bounds [512, 500] :
 // CHECK:         }
 // CHECK:         %[[D:.+]], %[[T:.+]] = tile.async_dot %[[A]] dims [0, 2], %[[B]] dims [1, 2], %{{.+}} atom<wgmma, warps = [8, 1]> : !tile.buffer<128x64xbf16, #tile.shared<swizzle = 128>>, !tile.buffer<64x64xbf16, #tile.shared<swizzle = 128>>, tensor<128x64xf32>
 // CHECK:         tile.await %[[T]]
@@ -40,5 +40,5 @@ tile.kernel @mm(%x: memref<512x512xbf16>, %w: memref<512x512xbf16>, %y: memref<5
   tile.store %d, %y[%i, %j] : tensor<128x64xf32>, memref<512x512xf32>
 }
 
-// CHECK: module attributes {test.map = #tile.tensor_map<argument = 0, offset = 32, element_bytes = 2, extents = array<i64: 512, 500>, strides = array<i64: 1024>, box = array<i64: 64, 128>, swizzle = 128>}
-module attributes {test.map = #tile.tensor_map<argument = 0, offset = 32, element_bytes = 2, extents = array<i64: 512, 500>, strides = array<i64: 1024>, box = array<i64: 64, 128>, swizzle = 128>} {}
+// CHECK: module attributes {test.map = #tile.tensor_map<argument = 0, offset = 32, element_bytes = 2, extents = [512, 500], strides = [1024], box = [64, 128], swizzle = 128>}
+module attributes {test.map = #tile.tensor_map<argument = 0, offset = 32, element_bytes = 2, extents = [512, 500], strides = [1024], box = [64, 128], swizzle = 128>} {}

@@ -44,7 +44,8 @@ llvm::Expected<LinearLayout> getAtomLayout(AsyncDotOp dot) {
   auto [row, column] = dot.getRowAndColumn();
   return getWgmmaAccumulator(
       {dot.getResult().getType().getShape(), dot.getAtom().getWarps(), row,
-       column, dot.getLhs().getType().getElementType().getIntOrFloatBitWidth()});
+       column,
+       dot.getLhs().getType().getElementType().getIntOrFloatBitWidth()});
 }
 
 llvm::Expected<DotLayouts> getAtomLayouts(DotOp dot) {

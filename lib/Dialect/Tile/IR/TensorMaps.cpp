@@ -18,7 +18,7 @@ std::string findTensorMapProblem(int64_t offset, int64_t elementBytes,
   constexpr size_t mostDims = 5;
   constexpr int64_t unit = 16, mostOfBox = 256;
   constexpr int64_t strideLimit = int64_t(1) << 40, mostExtent = int64_t(1)
-                                                                << 32;
+                                                                 << 32;
   size_t rank = extents.size();
   if (rank < 1 || rank > mostDims || box.size() != rank ||
       strides.size() != rank - 1) // C1
@@ -120,12 +120,12 @@ TensorMapAttr getTensorMap(TmaCopyOp copy, int64_t argument,
     reason = "copies to a buffer with a pad";
     return {};
   }
-  return getTensorMap(
-      copy.getMemRefType(),
-      getSpannedDims(copy.getDims(), copy.getMemRefType().getRank(),
-                     buffer.getRank()),
-      buffer.getShape(), copy.getBounds(), buffer.getLayout().getSwizzle(),
-      argument, reason);
+  return getTensorMap(copy.getMemRefType(),
+                      getSpannedDims(copy.getDims(),
+                                     copy.getMemRefType().getRank(),
+                                     buffer.getRank()),
+                      buffer.getShape(), copy.getBounds(),
+                      buffer.getLayout().getSwizzle(), argument, reason);
 }
 
 } // namespace deplo::tile

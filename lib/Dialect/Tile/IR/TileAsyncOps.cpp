@@ -86,8 +86,8 @@ LogicalResult AsyncDotOp::verify() {
     return emitOpError("token must be awaited exactly once by tile.await");
   Operation *await = getAwait(getToken());
   for (OpOperand &use : getResult().getUses()) {
-    Operation *user = (*this)->getBlock()->findAncestorOpInBlock(
-        *use.getOwner());
+    Operation *user =
+        (*this)->getBlock()->findAncestorOpInBlock(*use.getOwner());
     bool isLater = !user || isa<scf::YieldOp>(user) ||
                    (await && await->isBeforeInBlock(user));
     auto next = dyn_cast<AsyncDotOp>(use.getOwner());
@@ -119,15 +119,15 @@ LogicalResult ProducerOp::verify() {
       int64_t threads = (ofKernel + warps) * threadsPerWarp;
       int64_t atStart = target.getRegistersPerMultiprocessor() / threads /
                         unit * unit * threads;
-      int64_t wanted = (registers[0] * warps + registers[1] * ofKernel) *
-                       threadsPerWarp;
+      int64_t wanted =
+          (registers[0] * warps + registers[1] * ofKernel) * threadsPerWarp;
       if (wanted > atStart) // C2
-        return emitOpError() << "wants " << wanted
-                             << " registers, a block of " << threads
-                             << " threads has " << atStart;
+        return emitOpError() << "wants " << wanted << " registers, a block of "
+                             << threads << " threads has " << atStart;
     }
   WalkResult result = getRegion().walk([&](Operation *op) {
-    if (isMemoryEffectFree(op) || isa<scf::ForOp, TmaCopyOp, MBarrierWaitOp>(op))
+    if (isMemoryEffectFree(op) ||
+        isa<scf::ForOp, TmaCopyOp, MBarrierWaitOp>(op))
       return WalkResult::advance();
     emitOpError("holds an operation other than copies by tensor maps and waits "
                 "for barriers")

@@ -415,8 +415,8 @@ TensorMapAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                       int64_t argument, int64_t offset, int64_t elementBytes,
                       DenseI64ArrayAttr extents, DenseI64ArrayAttr strides,
                       DenseI64ArrayAttr box, int64_t swizzle) {
-  std::string problem =
-      findTensorMapProblem(offset, elementBytes, extents, strides, box, swizzle);
+  std::string problem = findTensorMapProblem(offset, elementBytes, extents,
+                                             strides, box, swizzle);
   if (!problem.empty())
     return emitError() << "tensor map has " << problem;
   if (argument < 0) // C1

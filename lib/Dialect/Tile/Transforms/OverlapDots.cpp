@@ -115,8 +115,8 @@ LogicalResult tile::overlapDots(scf::ForOp loop, std::string &reason) {
   for (AsyncDotOp dot : overlap->dots)
     inits.push_back(first.lookup(dot.getToken()));
   // The others.
-  Value second = arith::AddIOp::create(builder, loc, loop.getLowerBound(),
-                                       loop.getStep());
+  Value second =
+      arith::AddIOp::create(builder, loc, loop.getLowerBound(), loop.getStep());
   auto others = scf::ForOp::create(builder, loc, second, loop.getUpperBound(),
                                    loop.getStep(), inits);
   unsigned carried = loop.getInitArgs().size();

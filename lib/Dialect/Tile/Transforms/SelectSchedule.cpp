@@ -17,8 +17,8 @@
 
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/MmaModel.h"
-#include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -766,10 +766,10 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
       pins.numbers.vector.value_or(16 / contraction.getElementBytes());
   kernel.setScheduleAttr(ScheduleAttr::get(
       &getContext(), block, choice->warps, vector, /*cluster=*/1, choice->chunk,
-      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages,
-      atom, {choice->warpRows, choice->warpColumns}, mode,
-      pins.stageInputs, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
+      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages, atom,
+      {choice->warpRows, choice->warpColumns}, mode, pins.stageInputs,
+      pins.asyncCopy, pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch,
+      pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }

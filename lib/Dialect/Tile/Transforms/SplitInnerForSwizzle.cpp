@@ -68,8 +68,8 @@ struct SplitInnerForSwizzlePass
       if (span == 0)
         continue;
       isAny = true;
-      remark::passed(alloc.getLoc(), options)
-          << remark::add("{0} has rows of one swizzle of {1} bytes", name, span);
+      remark::passed(alloc.getLoc(), options) << remark::add(
+          "{0} has rows of one swizzle of {1} bytes", name, span);
     }
     if (isAny)
       return;

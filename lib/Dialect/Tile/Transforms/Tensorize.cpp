@@ -142,12 +142,11 @@ struct TensorizePass : tile::impl::TensorizePassBase<TensorizePass> {
   LogicalResult tensorizeWgmma(DotOp dot, ArrayRef<int64_t> sizes,
                                TargetAttr target, remark::RemarkOpts options) {
     Location loc = dot.getLoc();
-    std::string reason =
-        target.getChip().str() + " has no wgmma, sm_90a does";
+    std::string reason = target.getChip().str() + " has no wgmma, sm_90a does";
     FailureOr<AsyncDotOp> async = failure();
     if (target.hasWgmma())
-      async = tensorizeAsync(dot, sizes,
-                             getOperation().getWarps().value_or(1), reason);
+      async = tensorizeAsync(dot, sizes, getOperation().getWarps().value_or(1),
+                             reason);
     if (failed(async)) {
       remark::missed(loc, options) << remark::add("{0}", reason);
       return failure();

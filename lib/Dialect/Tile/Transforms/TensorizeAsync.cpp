@@ -29,7 +29,8 @@ using namespace deplo::tile;
 /// The buffer that `operand` is all of; null if it is of none.
 static Value getWholeBuffer(Value operand) {
   auto read = operand.getDefiningOp<ReadOp>();
-  if (!read || read.getType().getShape() != read.getBuffer().getType().getShape())
+  if (!read ||
+      read.getType().getShape() != read.getBuffer().getType().getShape())
     return {};
   bool isWhole = llvm::all_of(read.getIndices(), [](Value index) {
     return matchPattern(index, m_Zero());
@@ -39,8 +40,7 @@ static Value getWholeBuffer(Value operand) {
 
 FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
                                            ArrayRef<int64_t> warpTile,
-                                           int64_t warps,
-                                           std::string &reason) {
+                                           int64_t warps, std::string &reason) {
   RankedTensorType type = dot.getType();
   Type element = dot.getLhs().getType().getElementType();
   int64_t rank = type.getRank();
@@ -50,8 +50,7 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
   };
   if (getLayout(dot.getResult()))
     return refuse("tiles have layouts already");
-  if (!type.getElementType().isF32() ||
-      !(element.isF16() || element.isBF16()))
+  if (!type.getElementType().isF32() || !(element.isF16() || element.isBF16()))
     return refuse("wgmma multiplies f16 or bf16 into f32");
   Value lhs = getWholeBuffer(dot.getLhs()), rhs = getWholeBuffer(dot.getRhs());
   if (!lhs || !rhs)
@@ -76,9 +75,9 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
                   llvm::Twine(warpsPerDim[row]) + "x" +
                   llvm::Twine(warpsPerDim[column]) + " warps, the kernel has " +
                   llvm::Twine(warps));
-  llvm::Expected<LinearLayout> layout = getWgmmaAccumulator(
-      {type.getShape(), warpsPerDim, unsigned(row), unsigned(column),
-       element.getIntOrFloatBitWidth()});
+  llvm::Expected<LinearLayout> layout =
+      getWgmmaAccumulator({type.getShape(), warpsPerDim, unsigned(row),
+                           unsigned(column), element.getIntOrFloatBitWidth()});
   if (!layout)
     return refuse(llvm::toString(layout.takeError()));
   OpBuilder builder(dot);

@@ -103,11 +103,11 @@ std::string tile::findTmaProblem(CopyOp copy, int64_t alignment) {
   if (buffer.getLayout().getPad() != 0)
     return "copies to a buffer with a pad";
   std::string reason;
-  getTensorMap(memref,
-               getSpannedDims(copy.getDims(), memref.getRank(),
-                              buffer.getRank()),
-               buffer.getShape(), copy.getBounds(),
-               buffer.getLayout().getSwizzle(), /*argument=*/0, reason);
+  getTensorMap(
+      memref,
+      getSpannedDims(copy.getDims(), memref.getRank(), buffer.getRank()),
+      buffer.getShape(), copy.getBounds(), buffer.getLayout().getSwizzle(),
+      /*argument=*/0, reason);
   return reason;
 }
 
@@ -121,8 +121,7 @@ void tile::copyByTma(const FilledIteration &iteration,
       builder, loc, MBarriersType::get(context, iteration.slots),
       builder.getI64IntegerAttr(copies.size()));
   builder.setInsertionPointToStart(loop.getBody());
-  Value slots =
-      arith::ConstantIndexOp::create(builder, loc, iteration.slots);
+  Value slots = arith::ConstantIndexOp::create(builder, loc, iteration.slots);
   Value number = arith::DivUIOp::create(builder, loc, loop.getInductionVar(),
                                         loop.getStep());
   Value phase = arith::DivUIOp::create(builder, loc, number, slots);
@@ -143,8 +142,7 @@ void tile::copyByTma(const FilledIteration &iteration,
 
 /// Whether wgmma reads what `copy` fills.
 static bool isReadByWgmma(CopyOp copy) {
-  return llvm::any_of(copy.getBuffer().getUsers(),
-                      llvm::IsaPred<AsyncDotOp>);
+  return llvm::any_of(copy.getBuffer().getUsers(), llvm::IsaPred<AsyncDotOp>);
 }
 
 namespace {
@@ -155,9 +153,8 @@ struct TmaCopyPass : tile::impl::TmaCopyPassBase<TmaCopyPass> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     FailureOr<Choice> choice =
-        getChoice(kernel, mode, [](ScheduleAttr schedule) {
-          return schedule.getTmaCopy();
-        });
+        getChoice(kernel, mode,
+                  [](ScheduleAttr schedule) { return schedule.getTmaCopy(); });
     if (failed(choice) || failed(checkAlignment(kernel, alignment)))
       return signalPassFailure();
     auto options = remark::RemarkOpts::name("TmaCopy")
@@ -190,9 +187,9 @@ struct TmaCopyPass : tile::impl::TmaCopyPassBase<TmaCopyPass> {
               << remark::add("{0}: {1}", name, reason);
           continue;
         }
-        remark::passed(copy.getLoc(), options) << remark::add(
-            "{0} is copied by a tensor map, on {1} barriers", name,
-            iteration.slots);
+        remark::passed(copy.getLoc(), options)
+            << remark::add("{0} is copied by a tensor map, on {1} barriers",
+                           name, iteration.slots);
         copies.push_back(copy);
       }
       if (!copies.empty())

@@ -154,9 +154,8 @@ FailureOr<ProducerOp> tile::warpSpecialize(scf::ForOp loop,
   Location loc = loop.getLoc();
   // In their order, in front of all else.
   SmallVector<Operation *> ordered(needed->getArrayRef());
-  llvm::sort(ordered, [](Operation *a, Operation *b) {
-    return a->isBeforeInBlock(b);
-  });
+  llvm::sort(ordered,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   Operation *front = &kernel.getBody()->front();
   OpBuilder builder = OpBuilder::atBlockBegin(kernel.getBody());
   for (Operation *op : ordered) {
@@ -167,14 +166,13 @@ FailureOr<ProducerOp> tile::warpSpecialize(scf::ForOp loop,
   }
   builder.setInsertionPoint(front);
   auto full = roles->wait.getBarriers();
-  auto empty = MBarriersOp::create(
-      builder, loc, full.getType(),
-      builder.getI64IntegerAttr(*kernel.getWarps()));
+  auto empty =
+      MBarriersOp::create(builder, loc, full.getType(),
+                          builder.getI64IntegerAttr(*kernel.getWarps()));
   auto producer = ProducerOp::create(builder, loc, registers);
   builder.setInsertionPointToStart(&producer.getRegion().emplaceBlock());
-  auto copying =
-      scf::ForOp::create(builder, loc, loop.getLowerBound(),
-                         loop.getUpperBound(), loop.getStep());
+  auto copying = scf::ForOp::create(builder, loc, loop.getLowerBound(),
+                                    loop.getUpperBound(), loop.getStep());
   builder.setInsertionPointToStart(copying.getBody());
   IRMapping mapping;
   mapping.map(loop.getInductionVar(), copying.getInductionVar());

@@ -62,8 +62,8 @@
 
 // OVERLAP-LABEL: tile.kernel @mm
 // OVERLAP:         tile.producer
-// OVERLAP:         tile.mbarrier_wait
-// OVERLAP-NEXT:    %[[D0:.+]], %[[T0:.+]] = tile.async_dot
+// OVERLAP:         tile.tma_copy
+// OVERLAP:         %[[D0:.+]], %[[T0:.+]] = tile.async_dot {{.+}} atom
 // OVERLAP:         %[[R:.+]]:2 = scf.for %{{.+}} iter_args(%[[C:.+]] = %[[D0]], %[[U:.+]] = %[[T0]])
 // OVERLAP:           %[[D:.+]], %[[T:.+]] = tile.async_dot {{.+}}, %[[C]] atom
 // OVERLAP-NEXT:      tile.await %[[U]]
