@@ -4,6 +4,7 @@
 #include "deplo/Analysis/ContractionModel.h"
 
 #include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/Occupancy.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,8 +32,6 @@ static constexpr double stepLoopCost = 1.04;
 static constexpr double shortRunCost = 1.5;
 /// The part of the memory bandwidth on the data sheet that streams reach.
 static constexpr double reachedBandwidth = 0.9;
-/// Shared memory of a block that its program doesn't see.
-static constexpr int64_t reservedSharedBytes = 1024;
 
 bool sumsInTwoLevels(int64_t depth, int64_t elementBytes) {
   // An error of 1e-6 of random data: docs/rationale/contractions.md, "Sums over
@@ -77,28 +76,26 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   int64_t threads = choice.warps * lanes;
   if (threads > target.threadsPerBlock)
     return false;
-  // One summed element of an operand and the next one, or all that a thread
-  // reads at once.
-  int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 2;
-  int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 2;
+  // One summed element of an operand, or all that a thread reads at once.
+  int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 1;
+  int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 1;
   choice.registersPerThread = getContractionRegisters(
       choice.threadRows * choice.threadColumns * facts.sums,
       getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
-  // Rows of a chunk, padded by a vector.
-  choice.sharedBytes = getLines(facts, choice.blockRows, choice.blockColumns) *
-                           (choice.chunk * facts.elementBytes + vectorBytes) *
-                           choice.stages +
-                       getTotalBytes(choice, facts);
+  // Rows of a chunk, those along what is summed over padded by a vector.
+  choice.sharedBytes =
+      (getLines(facts, choice.blockRows, choice.blockColumns) * choice.chunk *
+           facts.elementBytes +
+       getLines(facts, facts.isLhsAlongDepth ? choice.blockRows : 0,
+                facts.isRhsAlongDepth ? choice.blockColumns : 0) *
+           vectorBytes) *
+          choice.stages +
+      getTotalBytes(choice, facts);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
-  choice.blocksPerMultiprocessor =
-      std::min({target.blocksPerMultiprocessor,
-                target.warpsPerMultiprocessor / choice.warps,
-                target.registersPerMultiprocessor /
-                    (choice.registersPerThread * threads),
-                target.sharedPerMultiprocessor /
-                    (choice.sharedBytes + reservedSharedBytes)});
+  choice.blocksPerMultiprocessor = countResidentBlocks(
+      target, choice.warps, choice.registersPerThread, choice.sharedBytes);
   return choice.blocksPerMultiprocessor > 0;
 }
 

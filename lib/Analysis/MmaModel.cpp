@@ -5,6 +5,7 @@
 
 #include "deplo/Analysis/FragmentLayouts.h"
 #include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/Occupancy.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,13 +19,28 @@ static constexpr int64_t mmaRows = 16, mmaColumns = 8;
 /// Of shared memory, which a multiprocessor reads in a cycle.
 static constexpr int64_t lineBytes = 128;
 
+// Fitted to 110 schedules of 24 products, measured on an H200
+// (docs/rationale/contractions.md, "What the model weighs").
+
+/// The part of the rate of tensor cores that mma.sync reaches.
+static constexpr double reachedRate = 0.6;
+/// Each warp runs on one of four parts of a multiprocessor.
+static constexpr double parts = 4;
 /// Between the last instruction of a chunk and the first of the next one: the
 /// barrier and what it takes to start again.
-static constexpr double chunkNanoseconds = 60;
-/// Accumulators that keep the tensor cores of a multiprocessor busy while warps
-/// wait for registers: twice what an instruction's latency of about 33 cycles
-/// takes. Each warp runs on one of four parts of a multiprocessor.
-static constexpr double independentSums = 2.0 * 64 * 64, parts = 4;
+static constexpr double chunkNanoseconds = 30;
+/// What doesn't limit a chunk, and what doesn't limit a wave, count so much.
+static constexpr double shareOfChunk = 0.1, shareOfWave = 0.25;
+/// From the start of a block to its first chunk, and the stores of its result.
+static constexpr double blockNanoseconds = 1100;
+/// What L2 gives all multiprocessors together, in times the bandwidth of
+/// memory.
+static constexpr double fillBandwidth = 1.9;
+/// The part of the bandwidth on the data sheet that streams reach, and what of
+/// its share a multiprocessor can stream.
+static constexpr double reachedBandwidth = 0.9, streamBurst = 1.5;
+/// What is read again and again stays in L2 if it takes so much of it.
+static constexpr double partOfL2 = 0.6;
 
 /// The powers of two from `least` to `most`, or `pin` alone.
 static std::vector<int64_t> getPowers(int64_t least, int64_t most,
@@ -67,41 +83,29 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
-  choice.blocksPerMultiprocessor =
-      std::min({target.blocksPerMultiprocessor,
-                target.warpsPerMultiprocessor / choice.warps,
-                target.registersPerMultiprocessor /
-                    (choice.registersPerThread * threads),
-                target.sharedPerMultiprocessor /
-                    std::max<int64_t>(choice.sharedBytes, 1)});
+  choice.blocksPerMultiprocessor = countResidentBlocks(
+      target, choice.warps, choice.registersPerThread, choice.sharedBytes);
   return choice.blocksPerMultiprocessor > 0;
 }
 
-/// What blocks of one wave take for a chunk each, `busiest` of them on one
-/// multiprocessor: the slowest of instructions, reads of fragments and copies;
-/// what the others take is hidden but for an eighth. Copies run ahead, but a
-/// ring is refilled once in a latency.
+/// What a multiprocessor takes for a chunk of each of its `busiest` blocks,
+/// where `blocks` run at once: the slowest of instructions, reads of fragments
+/// and copies, and a part of the others. Copies run ahead, but a ring is
+/// refilled once in a latency.
 static double estimateChunk(const MmaChoice &choice,
                             const ContractionFacts &facts,
                             const TargetDescription &target, int64_t blocks,
                             int64_t busiest) {
   // Rates of one multiprocessor; tf32 has half the rate of f16.
-  double multiplyAddsPerNanosecond = target.mmaFlopsPerSecond / 2e9 /
-                                     target.multiprocessors * 2 /
+  double multiplyAddsPerNanosecond = reachedRate * target.mmaFlopsPerSecond /
+                                     2e9 / target.multiprocessors * 2 /
                                      facts.elementBytes;
   double cyclesPerNanosecond =
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
-  double memoryShare = target.dramBytesPerSecond / 1e9 / target.multiprocessors;
-  double idle =
-      double(target.multiprocessors) / std::min(blocks, target.multiprocessors);
-  double fillRate =
-      memoryShare * std::min(l2Bandwidth * idle, l2Bandwidth + bandwidthBurst);
+  double bandwidth = target.dramBytesPerSecond / 1e9;
 
-  double sums = double(facts.sums) * busiest * choice.warps * choice.warpRows *
-                choice.warpColumns;
-  double occupancy =
-      std::min({1.0, sums / independentSums, busiest * choice.warps / parts});
-  double arithmetic = double(facts.sums) * choice.blockRows *
+  double occupancy = std::min(1.0, busiest * choice.warps / parts);
+  double arithmetic = double(facts.sums) * busiest * choice.blockRows *
                       choice.blockColumns * choice.chunk /
                       multiplyAddsPerNanosecond / occupancy;
   double fragmentBytes = double(facts.sums) * choice.warps *
@@ -109,23 +113,31 @@ static double estimateChunk(const MmaChoice &choice,
                          facts.elementBytes;
   double copiedBytes = getCopiedBytes(choice, facts);
   double reads =
-      (fragmentBytes + copiedBytes) / lineBytes / cyclesPerNanosecond;
-  double fill = copiedBytes / fillRate;
+      busiest * (fragmentBytes + copiedBytes) / lineBytes / cyclesPerNanosecond;
+  double fill = std::max(busiest * copiedBytes * target.multiprocessors /
+                             (bandwidthBurst * bandwidth),
+                         blocks * copiedBytes / (fillBandwidth * bandwidth));
   double slowest = std::max({arithmetic, reads, fill});
-  double work = slowest + (arithmetic + reads + fill - slowest) / 8;
+  double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
   double refill = choice.stages > 1
                       ? memoryLatencyNanoseconds / (choice.stages - 1)
                       : memoryLatencyNanoseconds + work;
-  return std::max(busiest * work, refill) + chunkNanoseconds / busiest;
+  return std::max(work, refill) + chunkNanoseconds / busiest;
 }
 
-/// What all blocks take, one wave after the other.
+/// What all blocks take, one wave after the other: chunks, or the bytes of the
+/// operands from memory.
 static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                        const TargetDescription &target) {
   choice.blocks = facts.batches *
                   int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
                   int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
   double chunks = llvm::divideCeil(facts.depth, choice.chunk);
+  double bytes =
+      double(facts.batches) * facts.depth * facts.elementBytes *
+      (facts.rows * facts.rowOperands + facts.columns * facts.columnOperands);
+  double bandwidth = target.dramBytesPerSecond / 1e9 *
+                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
   int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;
   choice.waves = double(choice.blocks) / perWave;
   double nanoseconds = 0;
@@ -133,15 +145,18 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
     int64_t wave = std::min(rest, perWave);
     int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
     int64_t waves = std::max<int64_t>(rest / perWave, 1);
+    double computed =
+        chunks * estimateChunk(choice, facts, target, wave, busiest);
+    double active =
+        double(std::min(wave, target.multiprocessors)) / target.multiprocessors;
+    double streamed = bytes * wave / choice.blocks / bandwidth /
+                      std::min(reachedBandwidth, streamBurst * active);
     nanoseconds +=
-        waves * (chunks * estimateChunk(choice, facts, target, wave, busiest) +
-                 memoryLatencyNanoseconds);
+        waves * (std::max(computed, streamed) +
+                 std::min(computed, streamed) * shareOfWave + blockNanoseconds);
     rest -= waves * wave;
   }
-  double bytes =
-      double(facts.batches) * facts.depth * facts.elementBytes *
-      (facts.rows * facts.rowOperands + facts.columns * facts.columnOperands);
-  return std::max(nanoseconds, bytes / target.dramBytesPerSecond * 1e9);
+  return nanoseconds;
 }
 
 static std::string getReason(const MmaChoice &choice,
@@ -187,11 +202,11 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
         for (int64_t warpColumns : getPowers(mmaRows, 64, pins.warpColumns))
           for (int64_t chunk :
                getPowers(std::max(mostChunk / 2, depth), mostChunk, pins.chunk))
-            // A ring of all chunks would leave no loop. Of two that take as
-            // long, the deeper one bears more delay.
+            // A ring of all chunks would leave no loop. Of those that take as
+            // long, one of four stages bears delays and leaves room to others.
             for (int64_t stages :
                  pins.stages ? std::vector<int64_t>{pins.stages}
-                             : std::vector<int64_t>{8, 6, 4, 3, 2, 1}) {
+                             : std::vector<int64_t>{4, 3, 6, 8, 2, 1}) {
               int64_t chunks = llvm::divideCeil(facts.depth, chunk);
               if (!pins.stages && stages > std::max<int64_t>(chunks - 1, 1))
                 continue;

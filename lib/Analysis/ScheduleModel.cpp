@@ -36,11 +36,19 @@ static constexpr double arithmeticLatency = 7 * cycle;
 static constexpr double barrierLatency = 20 * cycle;
 /// What one more warp adds to an exchange between the warps of a block.
 static constexpr double warpExchangeLatency = 2 * cycle;
+/// A size that a launch gives has 64 bits.
+constexpr int64_t registersPerSize = 2;
+
 /// An exchange between the blocks of a cluster: a barrier, and a read from
 /// another multiprocessor.
 static constexpr double clusterExchangeLatency = 1200 * cycle;
-/// The device starts one block in a cycle.
+/// The device starts one block in a cycle. Where the next kernel may start
+/// before this one ends (programmatic_launch; not if the data stay in L2), it
+/// starts one in two cycles in the place of another block.
 static constexpr double blockDispatch = cycle;
+static constexpr double blockReplacement = 2 * cycle;
+/// How much longer a kernel takes than to start its blocks.
+static constexpr double dispatchMargin = 1.1;
 static constexpr int64_t schedulersPerMultiprocessor = 4;
 /// Instructions of one step of a loop over chunks besides those for elements.
 static constexpr int64_t stepInstructions = 10;
@@ -64,8 +72,15 @@ static constexpr int64_t lineBytes = 128;
 static constexpr int64_t lanes = 32;
 static constexpr int64_t registerBytes = 4;
 static constexpr int64_t maxElementsPerThread = 32;
-/// Loads that a thread has in flight in a loop over chunks.
+/// Loads that a thread has in flight in a loop over chunks, and in one over
+/// rows that are far apart.
 static constexpr int64_t loadsAhead = 4;
+static constexpr int64_t mostLoadsAhead = 8;
+/// How much longer it takes to read rows that are so far apart for each time
+/// that a block takes less than such a burst.
+static constexpr double scatterCost = 0.04;
+static constexpr double longBurstBytes = 32768;
+static constexpr double farApartBytes = 1 << 16;
 /// Of a scan, for each run of neighbours in a thread.
 static constexpr int64_t registersPerRun = 4;
 /// Addresses, loop counters and temporaries of one thread.
@@ -103,7 +118,9 @@ private:
   int64_t chooseVector() const;
   int64_t getBytes(const ScheduleAccess &access) const;
   int64_t getPaddedRow() const;
-  std::vector<int64_t> shapeBlock(int64_t elements, int64_t runBytes) const;
+  std::vector<int64_t> shapeBlock(int64_t elements, int64_t runBytes,
+                                  int64_t width) const;
+  bool isTransposed(const ScheduleAccess &access, size_t axis) const;
   bool hasTransposed() const;
   bool canShift(const ScheduleChoice &candidate) const;
   void consider(ScheduleChoice candidate, std::optional<ScheduleChoice> &best,
@@ -155,6 +172,9 @@ private:
   int64_t getResidentBlocks(const ScheduleChoice &candidate) const;
   double getUsableMultiprocessors(const ScheduleChoice &candidate) const;
   double getTraffic(const ScheduleChoice &candidate, double resident) const;
+  double estimateDispatch(const ScheduleChoice &candidate) const;
+  bool isScattered(const ScheduleChoice &candidate) const;
+  double getScatterCost(const ScheduleChoice &candidate) const;
   void estimate(ScheduleChoice &candidate) const;
   struct Sharing {
     /// Lanes and warps that hold parts of one row.
@@ -243,20 +263,27 @@ int64_t Model::getPaddedRow() const {
   return row;
 }
 
-/// Whether some access is contiguous along another axis than most are.
+/// Whether the access is contiguous along `axis`, another one than most are,
+/// and crosses those. What is the same along the contiguous dimension, as the
+/// row numbers of a gather, a block reads once.
+bool Model::isTransposed(const ScheduleAccess &access, size_t axis) const {
+  return axis != contiguous && access.strides[axis] == 1 &&
+         access.strides[contiguous] != 0;
+}
+
 bool Model::hasTransposed() const {
   for (const ScheduleAccess &access : facts.accesses)
     for (size_t axis = 0; axis < numAxes; ++axis)
-      if (axis != contiguous && access.strides[axis] == 1)
+      if (isTransposed(access, axis))
         return true;
   return false;
 }
 
 /// Shapes a block of `elements` iterations of the axes: first `runBytes` of
-/// every axis along which some access is contiguous, then the rest along the
-/// contiguous axis and from the innermost axis outwards.
-std::vector<int64_t> Model::shapeBlock(int64_t elements,
-                                       int64_t runBytes) const {
+/// every axis along which some access is contiguous, then up to `width` along
+/// the contiguous axis, and the rest from the innermost axis outwards.
+std::vector<int64_t> Model::shapeBlock(int64_t elements, int64_t runBytes,
+                                       int64_t width) const {
   std::vector<int64_t> block(numAxes, 1);
   auto grow = [&](size_t axis, int64_t limit) {
     limit = std::min<int64_t>(limit, PowerOf2Ceil(extents[axis]));
@@ -268,14 +295,14 @@ std::vector<int64_t> Model::shapeBlock(int64_t elements,
   for (size_t axis = numAxes; axis-- > 0;) {
     int64_t widest = 0;
     for (const ScheduleAccess &access : facts.accesses)
-      if (access.strides[axis] == 1 && axis != contiguous)
+      if (isTransposed(access, axis))
         widest =
             std::max(widest, std::min(runBytes / access.elementBytes, lanes));
     if (widest)
       grow(axis, widest);
   }
   if (contiguous < numAxes)
-    grow(contiguous, elements);
+    grow(contiguous, width);
   for (size_t axis = numAxes; axis-- > 0;)
     grow(axis, elements);
   return block;
@@ -300,13 +327,17 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   int64_t running = std::max(1 + facts.joinedPasses, facts.reducedValues);
   // So do scans, and the next chunk while this one is scanned.
   tiles += facts.scans;
+  // All elements of a row of any length have masks of their own.
+  if (!candidate.chunk && vector == 1 && facts.hasSymbolicRows)
+    ++tiles;
   if (candidate.chunk)
     tiles += running + (getPasses(candidate) > 2 ? 1 : 0) +
              (vector == 1 || shift != 0 ? 1 : 0);
   candidate.registersPerThread =
       baseRegisters + 2 * int64_t(facts.accesses.size()) +
       tiles * candidate.elementsPerThread * elementRegisters +
-      (candidate.cluster > 1 ? clusterRegisters : 0);
+      (candidate.cluster > 1 ? clusterRegisters : 0) +
+      registersPerSize * facts.symbolicSizes;
   // Without loops in the way, what all rows share is loaded ahead of the
   // reductions too.
   if (!candidate.chunk && candidate.cluster == 1 &&
@@ -332,7 +363,7 @@ bool Model::fits(ScheduleChoice &candidate, std::string &error) const {
   candidate.registersPerThread += facts.scans * registersPerRun * accesses;
   candidate.unroll = pins.unroll ? *pins.unroll
                      : candidate.chunk && !facts.scans
-                         ? std::max(loadsAhead / accesses, int64_t(1))
+                         ? std::max(candidate.loadsAhead / accesses, int64_t(1))
                          : 1;
   // Loads in flight besides the running tile, where rows come from memory.
   if (candidate.chunk && !facts.scans && !isStaged(candidate))
@@ -543,6 +574,30 @@ double Model::getTraffic(const ScheduleChoice &candidate,
   return traffic;
 }
 
+/// How long it takes to start all blocks of data that come from memory.
+double Model::estimateDispatch(const ScheduleChoice &candidate) const {
+  double places =
+      double(target.multiprocessors) * candidate.blocksPerMultiprocessor;
+  double first = std::min<double>(candidate.blocks, places);
+  return first * blockDispatch + (candidate.blocks - first) * blockReplacement;
+}
+
+/// Whether blocks stream through long rows that are read once: all go through
+/// theirs in step, far from one another, and meet in the same pages of memory.
+bool Model::isScattered(const ScheduleChoice &candidate) const {
+  return candidate.chunk && facts.passes == 1 && facts.scans == 0 &&
+         contiguous >= numAxes &&
+         getRowBytes(candidate) / getRows(candidate) >= farApartBytes;
+}
+
+/// What that costs, the more the less a block takes at a time.
+double Model::getScatterCost(const ScheduleChoice &candidate) const {
+  if (!isScattered(candidate))
+    return 1;
+  double burst = candidate.unroll * getLoadBytes(candidate);
+  return 1 + scatterCost * std::max(longBurstBytes / burst - 1, 0.0);
+}
+
 void Model::estimate(ScheduleChoice &candidate) const {
   candidate.blocksPerMultiprocessor = getResidentBlocks(candidate);
   double usable = getUsableMultiprocessors(candidate);
@@ -634,12 +689,15 @@ void Model::estimate(ScheduleChoice &candidate) const {
   if ((isStaged(candidate) || keepsPart(candidate)) &&
       candidate.blocksPerMultiprocessor == 1)
     memory *= aloneCost;
+  memory *= getScatterCost(candidate);
   double issue = busiest * candidate.warps * instructions * stall /
                  schedulersPerMultiprocessor * cycle;
   double dispatch = candidate.blocks * blockDispatch;
   // What doesn't limit still costs something.
   double limit = std::max({memory, multiprocessor, issue, dispatch});
   double others = memory + multiprocessor + issue + dispatch - limit;
+  if (bytes > keptInL2 * target.l2Bytes)
+    limit = std::max(limit, dispatchMargin * estimateDispatch(candidate));
   candidate.nanoseconds =
       target.launchNanoseconds + latency + limit + others / 40;
 
@@ -663,12 +721,24 @@ void Model::consider(ScheduleChoice candidate,
                      std::optional<ScheduleChoice> &best,
                      std::string &error) const {
   candidate.vector = vector;
-  if (!fits(candidate, error) || !canShift(candidate))
-    return;
-  estimate(candidate);
-  // A tie goes to fewer threads, which leave room for other work.
-  if (!best || candidate.nanoseconds < best->nanoseconds * (1 - 1e-6))
-    best = candidate;
+  int64_t most = isScattered(candidate) ? mostLoadsAhead : loadsAhead;
+  for (int64_t ahead = loadsAhead; ahead <= most; ahead *= 2) {
+    candidate.loadsAhead = ahead;
+    if (!fits(candidate, error) || !canShift(candidate))
+      return;
+    estimate(candidate);
+    // A tie goes to fewer threads, which leave room for other work, or to fewer
+    // registers.
+    constexpr double tie = 1e-6;
+    bool isBetter =
+        !best || candidate.nanoseconds < best->nanoseconds * (1 - tie);
+    bool isTied = best && isScattered(candidate) &&
+                  candidate.nanoseconds < best->nanoseconds * (1 + tie) &&
+                  candidate.warps == best->warps &&
+                  candidate.registersPerThread < best->registersPerThread;
+    if (isBetter || isTied)
+      best = candidate;
+  }
 }
 
 /// All blocks and warps for rows of which `chunk` elements (0: all) are on
@@ -703,11 +773,19 @@ void Model::considerChunk(int64_t chunk, int64_t cluster, bool isSmallest,
         continue;
       if (elements > warps * lanes * most && !(rows == 1 && isSmallest))
         break;
-      for (int64_t run = sectorBytes; run <= lineBytes; run *= 2) {
-        candidate.block = shapeBlock(rows, run);
+      if (hasTransposed()) {
+        for (int64_t run = sectorBytes; run <= lineBytes; run *= 2) {
+          candidate.block = shapeBlock(rows, run, rows);
+          consider(candidate, best, error);
+        }
+        continue;
+      }
+      // Wide blocks may go far past the end of the contiguous axis; those as
+      // wide as the accesses of a warp are as good for memory.
+      for (int64_t width = rows; width == rows || width >= lanes * vector;
+           width /= 2) {
+        candidate.block = shapeBlock(rows, sectorBytes, width);
         consider(candidate, best, error);
-        if (!hasTransposed())
-          break;
       }
     }
   }
@@ -762,10 +840,9 @@ std::optional<ScheduleChoice> Model::chooseShared(int64_t cluster,
                   error);
     // Rows that fit in registers are read once, and so are those that fit in
     // shared memory, which costs another trip but leaves registers for more
-    // blocks, unless accesses are too narrow for asynchronous copies. A single
-    // pass may as well read a chunk at a time.
+    // blocks. A single pass may as well read a chunk at a time.
     bool fitsOnce = best && best->chunk == 0 && facts.passes > 1;
-    if (!fitsOnce || (next && isStaged(*next) && vector > 1 &&
+    if (!fitsOnce || (next && isStaged(*next) &&
                       next->nanoseconds < worthStaging * best->nanoseconds))
       best = next;
   }

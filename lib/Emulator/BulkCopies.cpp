@@ -91,6 +91,21 @@ uint32_t deplo::emulator::targetsOf(Warp &warp, const Inst &inst, unsigned lane,
   return warp.row<uint16_t>(inst.source(maskSource))[lane];
 }
 
+void deplo::emulator::decodeCopy(Form &form, Inst &inst, Route route) {
+  form.decoder.features().bulkCopies = true;
+  inst.undefined = Undefined::Reject;
+  inst.a = uint32_t(route);
+  inst.b = form.ast.modifiers[0] == "reduce" ? uint32_t(reductionOf(form)) : 0;
+  inst.c = form.has("multicast::cluster");
+}
+
+static void nothing(Warp &, const Inst &, uint32_t) {}
+
+Handler deplo::emulator::selectPrefetch(Form &, Inst &inst) {
+  inst.undefined = Undefined::Ignore;
+  return nothing;
+}
+
 namespace {
 
 //===----------------------------------------------------------------------===//
@@ -156,16 +171,13 @@ void copyBulk(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Handler selectBulk(Form &form, Inst &inst) {
   const std::vector<Operand> &operands = form.ast.operands;
-  form.decoder.features().bulkCopies = true;
-  inst.undefined = Undefined::Reject;
   bool toGlobal = form.has("bulk_group");
   bool fromGlobal = !toGlobal && form.has("global");
-  inst.a = uint32_t(toGlobal     ? Route::Store
-                    : fromGlobal ? Route::Load
-                                 : Route::Exchange);
+  decodeCopy(form, inst,
+             toGlobal     ? Route::Store
+             : fromGlobal ? Route::Load
+                          : Route::Exchange);
   inst.type = form.type();
-  inst.b = form.ast.modifiers[0] == "reduce" ? uint32_t(reductionOf(form)) : 0;
-  inst.c = form.has("multicast::cluster");
   size_t wanted = (toGlobal ? 3u : 4u) + inst.c;
   if (operands.size() < wanted) {
     form.decoder.fail(form.ast.location, "expected at least " +
@@ -181,13 +193,6 @@ Handler selectBulk(Form &form, Inst &inst) {
   if (inst.c)
     form.decoder.addSource(operands[4], Type::U16);
   return copyBulk;
-}
-
-void nothing(Warp &, const Inst &, uint32_t) {}
-
-Handler selectPrefetch(Form &, Inst &inst) {
-  inst.undefined = Undefined::Ignore;
-  return nothing;
 }
 
 //===----------------------------------------------------------------------===//

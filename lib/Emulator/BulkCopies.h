@@ -6,6 +6,7 @@
 #ifndef DEPLO_LIB_EMULATOR_BULKCOPIES_H
 #define DEPLO_LIB_EMULATOR_BULKCOPIES_H
 
+#include "Definition.h"
 #include "MBarriers.h"
 #include "Memory.h"
 #include "Reduction.h"
@@ -53,6 +54,12 @@ uint64_t inBlock(uint64_t address, uint32_t rank);
 /// The blocks that a load goes to. Inst::c: it is multicast.
 uint32_t targetsOf(Warp &warp, const Inst &inst, unsigned lane,
                    uint64_t address, unsigned maskSource);
+
+/// What all copies take from their form: Inst::a to c.
+void decodeCopy(Form &form, Inst &inst, Route route);
+
+/// Hints do nothing.
+Handler selectPrefetch(Form &form, Inst &inst);
 
 } // namespace deplo::emulator
 

@@ -56,13 +56,14 @@ Type typeOf(TensorElement element) {
 }
 
 /// As a load into shared memory leaves an element of a map of tf32: rounded to
-/// the nearest, NaNs all alike.
+/// the nearest, of two that are as near to the even one, NaNs all alike.
 uint32_t roundToTF32(uint32_t bits) {
   constexpr uint32_t magnitude = 0x7fffffff, infinity = 0x7f800000;
   constexpr uint32_t nan = 0x7fffe000, dropped = 13;
   if ((bits & magnitude) > infinity)
     return nan;
-  return (bits + (1u << (dropped - 1))) >> dropped << dropped;
+  const uint32_t half = (1u << (dropped - 1)) - 1 + (bits >> dropped & 1);
+  return (bits + half) >> dropped << dropped;
 }
 
 /// Loads 16 bytes of a box, of which those from `begin` to `end` are inside the
@@ -255,13 +256,9 @@ void copyTensor(Warp &warp, const Inst &inst, uint32_t mask) {
 
 Handler selectTensor(Form &form, Inst &inst) {
   const std::vector<Operand> &operands = form.ast.operands;
-  form.decoder.features().bulkCopies = true;
-  inst.undefined = Undefined::Reject;
   bool isStore = form.has("bulk_group");
-  inst.a = uint32_t(isStore ? Route::Store : Route::Load);
+  decodeCopy(form, inst, isStore ? Route::Store : Route::Load);
   inst.wide = uint64_t(form.which({"1d", "2d", "3d", "4d", "5d"}) + 1);
-  inst.c = form.has("multicast::cluster");
-  inst.b = form.ast.modifiers[0] == "reduce" ? uint32_t(reductionOf(form)) : 0;
   size_t wanted = (isStore ? 2u : 3u) + inst.c;
   const Operand &tensor = operands[isStore ? 0 : 1];
   if (operands.size() < wanted || tensor.elements.size() != 2 ||
@@ -280,13 +277,6 @@ Handler selectTensor(Form &form, Inst &inst) {
   if (inst.c)
     form.decoder.addSource(operands[3], Type::U16);
   return copyTensor;
-}
-
-void nothing(Warp &, const Inst &, uint32_t) {}
-
-Handler selectPrefetch(Form &, Inst &inst) {
-  inst.undefined = Undefined::Ignore;
-  return nothing;
 }
 
 #define CACHE "L2::cache_hint?"

@@ -97,6 +97,7 @@ void buildTilePipeline(OpPassManager &manager,
   alignRows.alignment = options.alignment;
   kernel.addPass(tile::createAlignRowsPass(alignRows));
   kernel.addPass(tile::createTensorizePass());
+  kernel.addPass(tile::createTransposeSmemPass());
   tile::RegisterTilePassOptions registerTile;
   registerTile.alignment = options.alignment;
   kernel.addPass(tile::createRegisterTilePass(registerTile));
@@ -133,6 +134,7 @@ void buildTilePipeline(OpPassManager &manager,
   tile::VectorizeAccessPassOptions vectorize;
   vectorize.alignment = options.alignment;
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
+  kernel.addPass(tile::createEliminateBarriersPass());
   kernel.addPass(tile::createProgrammaticLaunchPass());
 }
 
@@ -148,6 +150,7 @@ void buildLLVMPipeline(OpPassManager &manager,
                        const CompilePipelineOptions &options) {
   OpPassManager &device = manager.nest<gpu::GPUModuleOp>();
   device.addPass(createExpandMathPass());
+  device.addPass(createWidenBF16Pass());
   device.addPass(createSCFToControlFlowPass());
   device.addPass(createConvertVectorToLLVMPass());
   device.addPass(createConvertGpuOpsToNVVMOps());
@@ -220,6 +223,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-stage-inputs", "t:007_stage_inputs"},
       {"deplo-align-rows", "t:align_rows"},
       {"deplo-tensorize", "t:tensorize"},
+      {"deplo-transpose-smem", "t:transpose_smem"},
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-permute-register-tile", "t:009_permute_register_tile"},
       {"deplo-double-buffer", "t:010_double_buffer"},
@@ -240,6 +244,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-mark-unroll", "t:016_mark_unroll"},
       {"deplo-batch-loads", "t:batch_loads"},
       {"deplo-vectorize-access", "t:vectorize_access"},
+      {"deplo-eliminate-barriers", "t:eliminate_barriers"},
       {"deplo-programmatic-launch", "t:programmatic_launch"},
       {"deplo-tile-to-kernel", "k:tile_to_kernel"},
       {"deplo-legalize-for-nvvm", "k:legalize_for_nvvm"},

@@ -54,6 +54,7 @@ def prepare(
     target: str | None,
     schedule: str,
     passes: str,
+    precision: str,
     device: str | None,
     allow_fallback: bool = False,
 ) -> Execution:
@@ -74,6 +75,7 @@ def prepare(
         target=target or (default_target() if device == "cuda" else DEFAULT_TARGET),
         schedule=schedule,
         passes=passes,
+        precision=precision,
     )
     if source.program is None:
         return _prepare_ir(source.ir or "", options, seed)

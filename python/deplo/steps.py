@@ -13,11 +13,34 @@ from .compilation import Compilation
 Step = dict[str, Any]
 
 
+# What the compiler calls the place of a remark that is about no kernel.
+_NO_KERNEL = (None, "", "<unknown function>")
+_LAYOUT = re.compile(r"#tile\.layout<[^<>]*>")
+
+
+class Layouts:
+    """Short names for layouts, the same in all steps: `#layout3`."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def shorten(self, lines: list[str]) -> tuple[list[str], list[str]]:
+        """The lines with names, and what the names in them stand for."""
+        shown: dict[str, str] = {}
+
+        def name(match: re.Match) -> str:
+            known = self._names.setdefault(match[0], f"#layout{len(self._names)}")
+            return shown.setdefault(match[0], known)
+
+        lines = [_LAYOUT.sub(name, line) for line in lines]
+        return [f"# {name} = {layout}" for layout, name in shown.items()], lines
+
+
 def reasons(step: Step) -> list[str]:
     """The remarks of a step, a line each: "<kernel>: <text>"."""
     lines = []
     for remark in step.get("remarks", []):
-        kernel = f"{remark['kernel']}: " if remark.get("kernel") else ""
+        kernel = "" if remark.get("kernel") in _NO_KERNEL else f"{remark['kernel']}: "
         lines.append(kernel + " ".join(remark["text"].split()))
     return list(dict.fromkeys(lines))
 
@@ -28,13 +51,15 @@ def diff_lines(step: Step) -> list[str]:
     return list(difflib.unified_diff(before, after, "before", "after", lineterm=""))
 
 
-def step_lines(step: Step) -> Iterator[str]:
+def step_lines(step: Step, layouts: Layouts) -> Iterator[str]:
     """A step between its marker lines: its diff, or why nothing changed."""
     yield f">>> {step['step']}"
     remarks = reasons(step)
     if step["changed"]:
         yield from (f"# {line}" for line in remarks)
-        yield from diff_lines(step)
+        definitions, diff = layouts.shorten(diff_lines(step))
+        yield from definitions
+        yield from diff
     else:
         yield from remarks or ["nothing to do"]
     yield f"<<< {step['step']}"
@@ -52,9 +77,10 @@ def summary_line(step: Step) -> str:
 
 def verbose_lines(compilation: Compilation, verbosity: int) -> Iterator[str]:
     """What -v (1) or -vv (2) print."""
+    layouts = Layouts()
     for step in compilation.steps:
         if verbosity > 1:
-            yield from step_lines(step)
+            yield from step_lines(step, layouts)
         else:
             yield summary_line(step)
 

@@ -195,6 +195,8 @@ SCHEDULES = [
     "block=32x32,thread=4x4,chunk=8,stages=4,async_copy=never",
     "block=32x32,thread=4x4,chunk=8,stages=4",
     "block=16x32,thread=2x4,async_copy=never,pad_smem=never",
+    "block=32x32,thread=4x8,chunk=8,stages=3,transpose_smem=always",
+    "block=16x64,thread=2x4,async_copy=never,transpose_smem=always",
 ]
 
 
@@ -271,15 +273,20 @@ def count_product(x_is_transposed, y_is_transposed, schedule):
     return counters
 
 
-@pytest.mark.parametrize("x_is_transposed", [False, True], ids=["n", "t"])
-@pytest.mark.parametrize("y_is_transposed", [False, True], ids=["n", "t"])
-def test_inner_loops_read_16_bytes_without_conflicts(x_is_transposed, y_is_transposed):
-    counters = count_product(x_is_transposed, y_is_transposed, "block=64x64,thread=8x8,stages=2")
+def check_reads(counters):
+    """Of shared memory: all of 16 bytes, and none waits for a bank."""
     reads = [i for i in counters["instructions"] if i["text"].startswith("ld.shared")]
     assert reads
     for read in reads:
         assert read["access_bytes"] == 16, read
         assert read["wavefronts"] == read["ideal_wavefronts"], read
+
+
+@pytest.mark.parametrize("x_is_transposed", [False, True], ids=["n", "t"])
+@pytest.mark.parametrize("y_is_transposed", [False, True], ids=["n", "t"])
+def test_inner_loops_read_16_bytes_without_conflicts(x_is_transposed, y_is_transposed):
+    counters = count_product(x_is_transposed, y_is_transposed, "block=64x64,thread=8x8,stages=2")
+    check_reads(counters)
     copies = [i for i in counters["instructions"] if "shared.global" in i["text"]]
     assert copies
     assert all(", 16" in copy["text"] for copy in copies)
@@ -288,6 +295,19 @@ def test_inner_loops_read_16_bytes_without_conflicts(x_is_transposed, y_is_trans
     # Most of what a thread does is to multiply and add.
     products = 64**3 / 32
     assert counters["warp_instructions"] < 1.5 * products
+
+
+@pytest.mark.parametrize("y_is_transposed", [False, True], ids=["n", "t"])
+def test_transposed_chunks_are_read_without_conflicts(y_is_transposed):
+    schedule = "block=64x64,thread=8x8,chunk=8,stages=3,transpose_smem=always"
+    counters = count_product(False, y_is_transposed, schedule)
+    check_reads(counters)
+    # Single elements are copied along memory, 8 in a run, and to rows that a pad
+    # keeps in different banks.
+    copies = [i for i in counters["instructions"] if "shared.global" in i["text"]]
+    assert any(", 4" in copy["text"] for copy in copies)
+    assert counters["conflict_degree"] == 1
+    assert counters["local_bytes"] == 0
 
 
 def test_pads_are_what_keeps_reads_from_conflicts():

@@ -3,7 +3,7 @@
 """How steps are printed and dumped."""
 
 from deplo.compilation import Compilation
-from deplo.steps import dump, step_lines, summary_line, verbose_lines
+from deplo.steps import Layouts, dump, step_lines, summary_line, verbose_lines
 
 CHANGED = {
     "step": "t:005_blockify_launch",
@@ -30,7 +30,7 @@ SILENT = {"step": "k:lower", "changed": False, "before": "", "after": "", "remar
 
 
 def test_a_step_that_changed_is_its_diff_between_markers():
-    assert list(step_lines(CHANGED)) == [
+    assert list(step_lines(CHANGED, Layouts())) == [
         ">>> t:005_blockify_launch",
         "# k: 32 blocks",
         "--- before",
@@ -46,7 +46,7 @@ def test_a_step_that_changed_is_its_diff_between_markers():
 
 
 def test_a_step_that_did_not_apply_is_its_reason_in_one_line():
-    assert list(step_lines(UNCHANGED)) == [
+    assert list(step_lines(UNCHANGED, Layouts())) == [
         ">>> t:007_stage_inputs",
         "k: each element is read once",
         "<<< t:007_stage_inputs",
@@ -54,7 +54,32 @@ def test_a_step_that_did_not_apply_is_its_reason_in_one_line():
 
 
 def test_a_step_without_remarks_says_so():
-    assert list(step_lines(SILENT))[1:-1] == ["nothing to do"]
+    assert list(step_lines(SILENT, Layouts()))[1:-1] == ["nothing to do"]
+
+
+def test_layouts_have_one_name_in_all_steps():
+    layouts = Layouts()
+    a, b = "#tile.layout<[8], register = [[1]]>", "#tile.layout<[4], register = []>"
+
+    def lines(before, after):
+        step = {**CHANGED, "before": f"x : {before}\n", "after": f"x : {after}\n"}
+        return [line for line in step_lines(step, layouts) if "layout" in line]
+
+    assert lines("tensor<8xf32>", f"tensor<8xf32, {a}>") == [
+        f"# #layout0 = {a}",
+        "+x : tensor<8xf32, #layout0>",
+    ]
+    assert lines(f"tensor<8xf32, {a}>", f"tensor<4xf32, {b}>") == [
+        f"# #layout0 = {a}",
+        f"# #layout1 = {b}",
+        "-x : tensor<8xf32, #layout0>",
+        "+x : tensor<4xf32, #layout1>",
+    ]
+
+
+def test_remarks_about_no_kernel():
+    step = {**UNCHANGED, "remarks": [{"kernel": "<unknown function>", "text": "sm_90a"}]}
+    assert list(step_lines(step, Layouts()))[1:-1] == ["sm_90a"]
 
 
 def test_summary_lines():

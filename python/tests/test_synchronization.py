@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every barrier, wait and fence of a kernel is needed.
+"""Every barrier, wait, commit and fence of a kernel is needed.
 
 Each is removed from the PTX in turn, and the emulator must then find a race or
 another fault: else it would be one too many. The whole kernel runs without any.
@@ -18,7 +18,7 @@ from deplo.importer import import_program
 from deplo.runtime import package_info
 
 SYNCHRONIZATION = re.compile(
-    r"^\s*(@!?%p\d+\s+)?(bar\.|barrier\.|cp\.async\.wait|fence\.|membar\.)"
+    r"^\s*(@!?%p\d+\s+)?(bar\.|barrier\.|cp\.async\.(wait|commit)|fence\.|membar\.)"
 )
 PROGRAMS = {
     "softmax": (lambda x: torch.softmax(x, -1), [(4, 1000)], "warps=4"),
@@ -26,6 +26,11 @@ PROGRAMS = {
     "sums of columns": (lambda x: x.sum(0), [(4096, 8)], "warps=4"),
     "variance of long rows": (lambda x: x.var(-1), [(2, 20000)], "warps=4"),
     "scan": (lambda x: x.cumsum(-1), [(2, 3000)], "warps=2"),
+    "staged rows that threads read back": (
+        lambda x: torch.softmax(x, -1),
+        [(2, 5000)],
+        "warps=4,stage_inputs=always",
+    ),
     "product": (torch.matmul, [(64, 64), (64, 64)], "block=32x32,thread=4x4,chunk=8,stages=1"),
     "product, two stages": (
         torch.matmul,

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows one kernel from PyTorch to the device, with the commands that do it."""
+"""Shows one kernel from PyTorch to the device, with the commands that do it, and then a small
+decoder layer."""
 
 import contextlib
 import io
@@ -8,10 +9,30 @@ import shlex
 import sys
 from collections.abc import Iterator
 
+import torch
+from torch import nn
+from transformers.models.llama.modeling_llama import (
+    LlamaConfig,
+    LlamaDecoderLayer,
+    LlamaRotaryEmbedding,
+)
+
+import deplo
 from deplo.cli import main as command_line
+from deplo.explain import render, shares
+from deplo.reference import relative_error
 
 SNIPPET = "torch.nn.RMSNorm(2048)(torch.randn(1,32,2048))"
 PTX_LINES = 45
+# A Llama layer with four query heads of 64 for each head of keys and values.
+LAYER = {
+    "hidden_size": 512,
+    "intermediate_size": 1408,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+}
+POSITIONS = 32
 
 
 class Failed(Exception):
@@ -68,6 +89,37 @@ def show_head(text: str) -> None:
         print(f"... {len(lines) - PTX_LINES} more lines")
 
 
+class Block(nn.Module):
+    """Hugging Face's decoder layer as it is, and the rotary embedding of its positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        config = LlamaConfig(**LAYER, attn_implementation="sdpa")
+        self.layer = LlamaDecoderLayer(config, 0)
+        self.rotary = LlamaRotaryEmbedding(config)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        positions = torch.arange(x.shape[1], device=x.device)[None]
+        return self.layer(x, position_ids=positions, position_embeddings=self.rotary(x, positions))
+
+
+def show_decoder_layer() -> None:
+    """Compiles a layer with random weights and compares it with PyTorch's in float64."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(0)
+    module = Block().eval().to(device)
+    x = torch.randn(1, POSITIONS, LAYER["hidden_size"], device=device)
+    with torch.no_grad():
+        compiled = deplo.compile(module, (x,))
+        got, eager = compiled(x), module(x)
+        want = module.double()(x.double())
+    print("its kernels, with their share of the time that they need at least:\n")
+    print(render(shares(compiled.report["kernels"])))
+    print(f"\non {compiled.device}, against PyTorch in float64:")
+    print(f"  largest error of deplo   {relative_error(got, want):.2g}")
+    print(f"  largest error of PyTorch {relative_error(eager, want):.2g}")
+
+
 def main() -> None:
     compile_it = ["compile", "-c", SNIPPET]
     heading("The schedule of one kernel, step by step", *compile_it, "--ir", "tile", "-vv")
@@ -93,6 +145,9 @@ def main() -> None:
     emulate = ["run", "-c", SNIPPET, "--device", "emu"]
     heading("The same PTX without a GPU, checked on the emulator", *emulate)
     print(run(*emulate), end="")
+
+    heading(f"A decoder layer of Llama, whole: {POSITIONS} positions, random weights")
+    show_decoder_layer()
 
 
 if __name__ == "__main__":

@@ -20,15 +20,26 @@ MmaChoice choose(int64_t rows, int64_t columns, int64_t depth,
   return choice.value_or(MmaChoice{});
 }
 
-/// 64x64 in each warp: reads of shared memory take half of the time.
+/// Tiles of a warp are large where reads of shared memory would limit.
 TEST(MmaModel, LargeProductsHaveLargeTiles) {
   for (const TargetDescription &target : getTargets()) {
     MmaChoice choice = choose(4096, 4096, 4096, {}, target.chip);
-    EXPECT_EQ(choice.warpRows, 64) << target.chip;
-    EXPECT_EQ(choice.warpColumns, 64) << target.chip;
-    EXPECT_GE(choice.blockRows * choice.blockColumns, 128 * 128) << target.chip;
+    EXPECT_GE(choice.warpRows * choice.warpColumns, 32 * 64) << target.chip;
+    EXPECT_GE(choice.blockRows * choice.blockColumns, 64 * 128) << target.chip;
     EXPECT_GE(choice.stages, 2) << target.chip;
   }
+}
+
+/// What was measured as the fastest on an H200, or within a few per cent of it.
+TEST(MmaModel, MeasuredChoices) {
+  MmaChoice square = choose(4096, 4096, 4096);
+  EXPECT_EQ(square.blockRows * square.blockColumns, 128 * 256);
+  EXPECT_EQ(square.warpRows, 64);
+  EXPECT_EQ(square.warpColumns, 64);
+  EXPECT_EQ(square.chunk, 64);
+  MmaChoice fewRows = choose(8, 18944, 3584);
+  EXPECT_EQ(fewRows.blockRows, 16);
+  EXPECT_LE(fewRows.blockColumns, 64);
 }
 
 TEST(MmaModel, SmallerProductsFillTheDevice) {

@@ -420,15 +420,21 @@ TEST(Async, WgmmaOperandsInSharedMemoryAreInFlight) {
       << ran.findings();
 }
 
-/// The inner coordinate of a box comes to a multiple of 16 bytes.
-TEST(Async, BoxesBeginAtSixteenBytes) {
-  Setting setting = numbers(1, 256);
+/// 16x16 numbers of 4 bytes, in boxes of 2x4.
+TensorMap squareOfWords() {
   TensorMap map;
   map.element = TensorElement::I32;
   map.rank = 2;
   map.extents = {16, 16};
   map.strides = {64};
   map.box = {4, 2};
+  return map;
+}
+
+/// The inner coordinate of a box comes to a multiple of 16 bytes.
+TEST(Async, BoxesBeginAtSixteenBytes) {
+  Setting setting = numbers(1, 256);
+  const TensorMap map = squareOfWords();
   std::string body = R"(
   mov.u64 %rd5, buffer;
   mov.u64 %rd6, barrier;
@@ -461,12 +467,7 @@ WAIT:
 /// tensor.
 TEST(Async, StoredBoxesBeginInsideTheTensor) {
   Setting setting = numbers(1, 256);
-  TensorMap map;
-  map.element = TensorElement::I32;
-  map.rank = 2;
-  map.extents = {16, 16};
-  map.strides = {64};
-  map.box = {4, 2};
+  const TensorMap map = squareOfWords();
   std::string body = R"(
   mov.u64 %rd5, buffer;
   mov.b64 %rd7, map;

@@ -68,6 +68,10 @@ struct ScheduleFacts {
   int64_t indexInstructions = 0;
   /// Whether the blocks of a cluster may share a row.
   bool mayShareRows = false;
+  /// Whether the length of rows is known when the kernel runs.
+  bool hasSymbolicRows = false;
+  /// Sizes that each launch gives.
+  int64_t symbolicSizes = 0;
 };
 
 /// Fields that are decided already.
@@ -90,6 +94,8 @@ struct ScheduleChoice {
   int64_t unroll = 1;
 
   // Figures.
+  /// Loads of one operand that a thread has in flight in a loop over chunks.
+  int64_t loadsAhead = 1;
   int64_t elementsPerThread = 1;
   int64_t blocks = 1;
   int64_t blocksPerMultiprocessor = 1;

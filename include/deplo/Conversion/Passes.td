@@ -238,4 +238,31 @@ def ExpandMathPass : Pass<"deplo-expand-math"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def WidenBF16Pass : Pass<"deplo-widen-bf16"> {
+  let summary = "pairs of bf16 become f32 by a shift and a mask";
+  let description = [{
+    Before:
+
+    ```mlir
+    %y = arith.extf %x : vector<8xbf16> to vector<8xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %pairs = vector.bitcast %x : vector<8xbf16> to vector<4xi32>
+    %low = arith.shli %pairs, %c16 : vector<4xi32>
+    %high = arith.andi %pairs, %upper : vector<4xi32>
+    %bits = vector.shuffle %low, %high [0, 4, 1, 5, 2, 6, 3, 7] : vector<4xi32>, vector<4xi32>
+    %y = arith.bitcast %bits : vector<8xi32> to vector<8xf32>
+    ```
+
+    A register of a GPU holds two elements: one instruction widens each of them,
+    where a conversion of the upper one alone takes two. What is rounded to bf16
+    and widened again is rounded in pairs too. Numbers, and vectors of an odd
+    number of elements, are left alone.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
+}
+
 #endif // DEPLO_CONVERSION_PASSES_TD

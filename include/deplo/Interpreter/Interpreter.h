@@ -11,9 +11,10 @@
 // time.
 //
 // Shared memory is watched: it is an error to read what was not written, what
-// was written after the last barrier, what an asynchronous copy brings before
-// its token is awaited and a barrier passed, and to write what was read after
-// the last barrier. So is an access outside of a memref.
+// another thread wrote after the last barrier, what an asynchronous copy brings
+// before its token is awaited, and to write what another thread read after the
+// last barrier. Tiles without a layout are anybody's. So is an access outside
+// of a memref.
 
 #ifndef DEPLO_INTERPRETER_INTERPRETER_H
 #define DEPLO_INTERPRETER_INTERPRETER_H

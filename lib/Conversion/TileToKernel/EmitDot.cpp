@@ -7,6 +7,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <map>
 
 using namespace mlir;
@@ -45,6 +47,41 @@ private:
 
 } // namespace
 
+/// The accumulators in the order in which they are added to: along the rows,
+/// and back along every other one. Neighbours then have a factor in common,
+/// which the next instruction takes from where the last one has read it; a
+/// multiply-add that reads three registers waits for one of their two banks.
+/// `rows` rows go together, a run of `run` columns of each before the next run.
+static SmallVector<int32_t> getSerpentine(const LinearLayout &accumulator,
+                                          ArrayRef<int64_t> lhsDims,
+                                          int64_t rows, int64_t run) {
+  using Row = std::vector<int32_t>;
+  llvm::MapVector<Row, SmallVector<int32_t>, std::map<Row, unsigned>> ofRow;
+  for (int32_t reg = 0; reg < accumulator.getNumRegisters(); ++reg) {
+    Coordinates coordinates = accumulator.apply(reg, 0);
+    Row row;
+    for (int64_t dim : lhsDims)
+      if (dim != accumulator.getRank())
+        row.push_back(coordinates[dim]);
+    ofRow[row].push_back(reg);
+  }
+  auto all = llvm::to_vector(llvm::make_second_range(ofRow));
+  SmallVector<int32_t> order;
+  int64_t columns = all.front().size(), runs = 0;
+  for (int64_t first = 0; first < int64_t(all.size()); first += rows)
+    for (int64_t column = 0; column < columns; column += run)
+      for (int64_t row = first; row < first + rows && row < int64_t(all.size());
+           ++row, ++runs) {
+        auto registers =
+            ArrayRef(all[row]).slice(column, std::min(run, columns - column));
+        if (runs % 2 == 0)
+          llvm::append_range(order, registers);
+        else
+          llvm::append_range(order, llvm::reverse(registers));
+      }
+  return order;
+}
+
 /// One summed element after the other, so that neighbouring instructions add to
 /// different accumulators.
 void KernelEmitter::emitDot(tile::DotOp op) {
@@ -62,12 +99,20 @@ void KernelEmitter::emitDot(tile::DotOp op) {
                        getElements(op.getRhs()));
   LinearLayout layout = tile::getLayout(op.getResult()).getLinearLayout();
   SmallVector<Value> sums = unpack(lookup(op.getAccumulator()));
+  // Short runs where a wide read gives several summed elements of a row: all of
+  // these are in one of the two banks.
+  bool isAlongDepth = op.getLhsDims().back() == op.getType().getRank();
+  SmallVector<int32_t> order =
+      isAlongDepth
+          ? getSerpentine(layout, op.getLhsDims(), /*rows=*/2, /*run=*/4)
+          : getSerpentine(layout, op.getLhsDims(), /*rows=*/1,
+                          layout.getNumRegisters());
   for (int32_t k = 0; k < op.getContractedSize(); ++k)
-    for (auto [reg, sum] : llvm::enumerate(sums)) {
+    for (int32_t reg : order) {
       Coordinates coordinates = layout.apply(reg, 0);
       coordinates.push_back(k);
-      sum = LLVM::FMAOp::create(builder, lhs.get(coordinates),
-                                rhs.get(coordinates), sum);
+      sums[reg] = LLVM::FMAOp::create(builder, lhs.get(coordinates),
+                                      rhs.get(coordinates), sums[reg]);
     }
   mapping.map(op.getResult(), pack(sums));
 }

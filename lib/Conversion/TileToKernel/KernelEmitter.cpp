@@ -23,7 +23,7 @@ KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
     : kernel(kernel), function(function), sharedMemory(sharedMemory),
       indexType(indexType), alignment(alignment), maps(maps),
       builder(kernel.getLoc(), kernel.getContext()),
-      sizes(SymbolicSizes::get(kernel)) {}
+      sizes(SymbolicSizes::get(kernel)), copyGroups(kernel) {}
 
 LogicalResult KernelEmitter::run() {
   entry = function.addEntryBlock(builder);

@@ -10,6 +10,8 @@
 #ifndef DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H
 #define DEPLO_LIB_CONVERSION_TILETOKERNEL_KERNELEMITTER_H
 
+#include "CopyGroups.h"
+
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -46,6 +48,14 @@ llvm::SmallVector<tile::TensorMapAttr> collectTensorMaps(tile::KernelOp kernel);
 
 /// That of one of them.
 tile::TensorMapAttr getTensorMap(tile::KernelOp kernel, tile::TmaCopyOp copy);
+
+/// Of an element in memory.
+inline int64_t getBytes(mlir::Type elementType) {
+  return elementType.getIntOrFloatBitWidth() / 8;
+}
+
+/// The bits of coordinate `dim` that a set of moves can set.
+int64_t getReach(const LinearLayout &layout, InputDim input, unsigned dim);
 
 class KernelEmitter {
 public:
@@ -159,9 +169,15 @@ private:
     /// For each element of a partial access; empty if there is none.
     llvm::SmallVector<mlir::Value> elements;
   };
-  template <typename OpT>
-  Extent getExtent(OpT op, mlir::ValueRange corner,
+  Extent getExtent(mlir::Operation *op, mlir::ValueRange corner,
                    mlir::ValueRange coordinates);
+  /// Where a box access lies: one corner coordinate for each tile dimension.
+  struct Box {
+    llvm::SmallVector<int64_t> dims, steps;
+    llvm::SmallVector<mlir::Value> indices, corner;
+  };
+  Box getBox(mlir::Operation *op, llvm::SmallVector<mlir::Value> indices,
+             int64_t rank);
   mlir::Value loadElements(mlir::VectorType type, mlir::Value pointer,
                            llvm::ArrayRef<mlir::Value> inBounds,
                            mlir::Value base);
@@ -251,8 +267,9 @@ private:
   /// Where values of the whole kernel are computed: before its first loop.
   mlir::Block *entry = nullptr;
   int64_t sharedBytes = 0, sharedAlignment = 16;
-  /// Tokens of groups of asynchronous copies, and of contractions, in the order
-  /// of their commits.
+  CopyGroups copyGroups;
+  /// Tokens of asynchronous copies in the order in which they started, and of
+  /// groups of contractions in the order of their commits.
   llvm::SmallVector<mlir::Value> inFlight, dotsInFlight;
   /// Whether what is emitted is run by a single thread, and whether by the
   /// kernel's warps while others are there.

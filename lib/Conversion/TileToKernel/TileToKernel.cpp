@@ -13,6 +13,7 @@
 #include "KernelEmitter.h"
 
 #include "deplo/Analysis/ContractionModel.h"
+#include "deplo/Analysis/Occupancy.h"
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
@@ -66,26 +67,37 @@ IntegerType chooseIndexType(tile::KernelOp kernel) {
   return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
 }
 
+/// What the hardware takes of shared memory for each block.
+constexpr int64_t reservedSharedBytes = 1024;
+
 /// How many blocks of `kernel`, each with `sharedBytes` of shared memory, a
 /// multiprocessor should hold. Those of clusters have slices that are short
-/// enough for several, as long as ptxas takes no more registers than it needs;
-/// but what shared memory has no room for needs no registers.
+/// enough for several, and rows in shared memory were chosen for the blocks
+/// that it has room for, as long as ptxas takes no more registers than it
+/// needs; but what shared memory has no room for needs no registers. Where
+/// `blocks` that sweep rows fit on the device at once, they should: a few more
+/// registers would leave some of them to run alone. A block whose warps have
+/// roles shares all registers out among them.
 int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
-                          int64_t sharedBytes) {
-  if (kernel.getClusterBlocks() == 1)
+                          int64_t sharedBytes, int64_t blocks) {
+  if (!kernel.getBody()->getOps<tile::ProducerOp>().empty())
     return 1;
   constexpr int64_t unit = 8;
   int64_t threads = *kernel.getWarps() * threadsPerWarp;
-  int64_t tiles = std::max(tile::estimateRegisters(kernel),
-                           tile::estimateLoopRegisters(kernel));
+  int64_t inLoops = tile::estimateLoopRegisters(kernel);
+  int64_t tiles = std::max(tile::estimateRegisters(kernel), inLoops);
   int64_t registers = llvm::alignTo(tiles + tile::otherRegisters, unit);
   int64_t resident = std::min<int64_t>(
       target.getRegistersPerMultiprocessor() / (registers * threads),
       target.getWarpsPerMultiprocessor() / *kernel.getWarps());
-  if (sharedBytes > 0)
-    resident =
-        std::min(resident, target.getSharedPerMultiprocessor() / sharedBytes);
-  return std::max<int64_t>(resident, 1);
+  int64_t room =
+      target.getSharedPerMultiprocessor() / (sharedBytes + reservedSharedBytes);
+  bool isLimitedByRegisters = resident < room;
+  if (kernel.getClusterBlocks() == 1 && isLimitedByRegisters) {
+    int64_t needed = llvm::divideCeil(blocks, target.getMultiprocessors());
+    return inLoops != 0 && needed <= resident ? needed : 1;
+  }
+  return std::max<int64_t>(std::min(resident, room), 1);
 }
 
 /// The same of a contraction whose blocks have `sharedBytes` of shared memory:
@@ -95,11 +107,9 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
 std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
                                             int64_t sharedBytes,
                                             tile::TargetAttr target) {
-  constexpr int64_t reservedSharedBytes = 1024;
   auto getRegisters = [](Value tile) {
     return int64_t(tile::getLayout(tile).getLinearLayout().getNumRegisters());
   };
-  int64_t threads = *kernel.getWarps() * threadsPerWarp;
   std::optional<int64_t> blocks;
   kernel.walk([&](tile::DotOp dot) {
     int64_t sums = std::max(getRegisters(dot.getResult()),
@@ -109,14 +119,10 @@ std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
                                  std::pair(dot.getRhs(), dot.getRhsDims())})
       operands += dims.back() == rank
                       ? getRegisters(operand)
-                      : 2 * getRegisters(operand) / dot.getContractedSize();
-    int64_t registers = getContractionRegisters(sums, operands);
-    int64_t most = std::min<int64_t>(
-        {target.getRegistersPerMultiprocessor() / (registers * threads),
-         target.getWarpsPerMultiprocessor() / int64_t(*kernel.getWarps()),
-         target.getBlocksPerMultiprocessor(),
-         target.getSharedPerMultiprocessor() /
-             (sharedBytes + reservedSharedBytes)});
+                      : getRegisters(operand) / dot.getContractedSize();
+    int64_t most = countResidentBlocks(
+        tile::describe(target), *kernel.getWarps(),
+        getContractionRegisters(sums, operands), sharedBytes);
     blocks = std::max<int64_t>(std::min(blocks.value_or(most), most), 1);
   });
   return blocks ? std::optional<int32_t>(*blocks) : std::nullopt;
@@ -231,7 +237,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     // Without it ptxas spills a few registers to have more blocks resident.
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       builder.getI32IntegerAttr(getResidentBlocks(
-                          kernel, target, emitter.getSharedBytes())));
+                          kernel, target, emitter.getSharedBytes(), blocks)));
     if (std::optional<int32_t> resident =
             getContractionBlocks(kernel, emitter.getSharedBytes(), target))
       function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),

@@ -164,18 +164,20 @@ module attributes {tile.target = #target} {
 #target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
 
 // A thread's few vectors are copied without a loop, at constant distances; if
-// there are fewer vectors than threads, some threads copy none.
+// there are fewer vectors than threads, some threads copy none. Copies that are
+// awaited together are one group.
 // CHECK-LABEL: llvm.func @copies
 //   CHECK-NOT:   scf.for
 //       CHECK:   nvvm.cp.async.shared.global
 //   CHECK-NOT:   scf.
 //       CHECK:   nvvm.cp.async.shared.global
-//       CHECK:   nvvm.cp.async.commit.group
+//   CHECK-NOT:   nvvm.cp.async.commit.group
 //       CHECK:   %[[HAS:.+]] = arith.cmpi ult, %{{.+}}, %c16_i32
 //       CHECK:   scf.if %[[HAS]]
 //  CHECK-NEXT:     arith
 //       CHECK:     nvvm.cp.async.shared.global
 //       CHECK:   nvvm.cp.async.commit.group
+//  CHECK-NEXT:   nvvm.cp.async.wait.group 0
 module attributes {tile.target = #target} {
   tile.kernel @copies(%x: memref<8x128xf32>) axes(%i = 8 step 2 grid) warps(1) {
     %c0 = arith.constant 0 : index
@@ -195,7 +197,6 @@ module attributes {tile.target = #target} {
 // CHECK-LABEL: llvm.func @bounds
 //   CHECK-NOT:   arith.cmpi
 //       CHECK:   nvvm.cp.async.shared.global
-//       CHECK:   nvvm.cp.async.commit.group
 //       CHECK:   arith.cmpi slt
 //   CHECK-NOT:   arith.cmpi
 //       CHECK:   nvvm.cp.async.shared.global

@@ -77,8 +77,8 @@ static OpOperand *findUnreadable(Operation *op) {
   }
   // A contraction goes by chunks of one loop for each axis that it sums over.
   if (isa<ContractOp>(op))
-    for (auto axis : ArrayRef(primitive.axes).drop_front(
-             primitive.getResultAxes().size()))
+    for (auto axis :
+         ArrayRef(primitive.axes).drop_front(primitive.getResultAxes().size()))
       if (space.classes.getLeaves(axis).size() != 1)
         for (OpOperand &operand : op->getOpOperands())
           if (operand.get().getDefiningOp<IndexMapOp>())

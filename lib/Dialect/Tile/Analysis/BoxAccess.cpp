@@ -86,6 +86,17 @@ std::optional<unsigned> BoxAccess::getUnitStrideDim() const {
   return unit;
 }
 
+SmallVector<unsigned> BoxAccess::getMemoryOrder() const {
+  SmallVector<unsigned> order;
+  std::optional<unsigned> unit = getUnitStrideDim();
+  if (unit)
+    order.push_back(*unit);
+  for (unsigned dim = shape.size(); dim-- > 0;)
+    if (dim != unit)
+      order.push_back(dim);
+  return order;
+}
+
 MisalignmentOp BoxAccess::getMisalignment(unsigned dim) const {
   auto shifted = indices[dims[dim]].getDefiningOp<arith::SubIOp>();
   return shifted ? shifted.getRhs().getDefiningOp<MisalignmentOp>()

@@ -47,6 +47,35 @@ static int64_t getVector(Operation *access, int64_t alignment) {
   return chosen ? chosen.getInt() : getAccessWidth(access, alignment);
 }
 
+/// What a copy writes; nothing if it goes along rows, without conflicts.
+static std::optional<BoxOfBuffer> modelCopy(Operation *copy, BufferType buffer,
+                                            int64_t vector) {
+  SmallVector<unsigned> memoryOrder = BoxAccess::get(copy)->getMemoryOrder();
+  int64_t rank = buffer.getRank();
+  if (rank == 0 || memoryOrder.front() + 1 == rank ||
+      !llvm::all_of(buffer.getShape(), llvm::isPowerOf2_64))
+    return std::nullopt;
+  SmallVector<int64_t> values(rank, 1), lanes(rank, 1), warps(rank, 1), order;
+  values.back() = vector;
+  int64_t left = 32,
+          leftWarps = copy->getParentOfType<KernelOp>().getWarps().value_or(1);
+  for (unsigned dim : memoryOrder) {
+    int64_t size = buffer.getShape()[dim] / values[dim];
+    lanes[dim] = std::min(left, size);
+    warps[dim] = std::min(leftWarps, size / lanes[dim]);
+    left /= lanes[dim];
+    leftWarps /= warps[dim];
+    order.push_back(dim);
+  }
+  llvm::Expected<LinearLayout> layout =
+      LinearLayout::blocked(buffer.getShape(), values, lanes, warps, order);
+  if (!layout) {
+    llvm::consumeError(layout.takeError());
+    return std::nullopt;
+  }
+  return modelBox(buffer, *layout, vector);
+}
+
 /// Those of the buffer, or of the slots of a ring, which are accessed alike.
 static SmallVector<Operation *> getUsers(AllocOp alloc, BufferType &buffer) {
   SmallVector<Operation *> users;
@@ -68,8 +97,11 @@ std::optional<BufferAccesses> BufferAccesses::get(AllocOp alloc,
   BufferAccesses accesses;
   for (Operation *user : getUsers(alloc, accesses.buffer)) {
     if (isa<CopyOp, AsyncCopyOp>(user)) {
-      accesses.copyVector =
-          std::max(accesses.copyVector, getVector(user, alignment));
+      int64_t vector = getVector(user, alignment);
+      accesses.copyVector = std::max(accesses.copyVector, vector);
+      if (std::optional<BoxOfBuffer> box =
+              modelCopy(user, accesses.buffer, vector))
+        accesses.boxes.push_back(std::move(*box));
       continue;
     }
     if (isa<AsyncDotOp>(user)) // how it lies is said by the instruction

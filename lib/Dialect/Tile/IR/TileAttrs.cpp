@@ -220,7 +220,7 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      int64_t cluster, int64_t chunk, int64_t unroll,
                      ArrayRef<int64_t> thread, int64_t stages, AtomKind atom,
                      ArrayRef<int64_t> warpTile, Precision, Choice, Choice,
-                     Choice, Choice, Choice, Choice, Choice) {
+                     Choice, Choice, Choice, Choice, Choice, Choice) {
   auto isPowerOfTwo = [](int64_t value) {
     return value > 0 && llvm::isPowerOf2_64(value);
   };
@@ -266,10 +266,10 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<int64_t> block, thread, warpTile;
   int64_t warps = 1, vector = 1, cluster = 1, chunk = 0, unroll = 1, stages = 1;
-  Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         swizzleSmem = Choice::Auto, padSmem = Choice::Auto,
-         programmaticLaunch = Choice::Auto, tmaCopy = Choice::Auto,
-         warpSpecialize = Choice::Auto;
+  Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
+         asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,
+         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto;
   AtomKind atom = AtomKind::FMA;
   Precision precision = Precision::IEEE;
   auto parseField = [&]() -> ParseResult {
@@ -297,6 +297,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       return parser.parseInteger(*number);
     Choice *choice = llvm::StringSwitch<Choice *>(name)
                          .Case("stage_inputs", &stageInputs)
+                         .Case("transpose_smem", &transposeSmem)
                          .Case("async_copy", &asyncCopy)
                          .Case("swizzle_smem", &swizzleSmem)
                          .Case("pad_smem", &padSmem)
@@ -310,8 +311,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
              << "unknown field " << name
              << ", expected block, warps, vector, cluster, chunk, unroll, "
                 "thread, stages, atom, warp_tile, precision, stage_inputs, "
-                "async_copy, swizzle_smem, pad_smem, programmatic_launch, "
-                "tma_copy or warp_specialize";
+                "transpose_smem, async_copy, swizzle_smem, pad_smem, "
+                "programmatic_launch, tma_copy or warp_specialize";
     SMLoc valueLoc = parser.getCurrentLocation();
     StringRef word;
     if (parser.parseKeyword(&word))
@@ -344,8 +345,9 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<ScheduleAttr>(
       loc, parser.getContext(), block, warps, vector, cluster, chunk, unroll,
-      thread, stages, atom, warpTile, precision, stageInputs, asyncCopy,
-      swizzleSmem, padSmem, programmaticLaunch, tmaCopy, warpSpecialize);
+      thread, stages, atom, warpTile, precision, stageInputs, transposeSmem,
+      asyncCopy, swizzleSmem, padSmem, programmaticLaunch, tmaCopy,
+      warpSpecialize);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -379,6 +381,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
       printer << ", " << name << " = " << stringifyChoice(choice);
   };
   printChoice("stage_inputs", getStageInputs());
+  printChoice("transpose_smem", getTransposeSmem());
   printChoice("async_copy", getAsyncCopy());
   printChoice("swizzle_smem", getSwizzleSmem());
   printChoice("pad_smem", getPadSmem());

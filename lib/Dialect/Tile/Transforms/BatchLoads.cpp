@@ -18,6 +18,10 @@
 //     tile.store %b, %y[%n]
 //   }
 //
+// Where a row is on chip and registers are free, the loads of the next
+// iterations start before those of this one are used (prefetch_chunks,
+// hoist_loads).
+//
 // Nobody after this step may move a load past a store: where kernels overlap,
 // pointers that are read are not known to be read only (programmatic_launch).
 //
@@ -28,6 +32,7 @@
 //       values earlier, and coordinates are computed without effects, from
 //       values of before the loop and from such loads.
 
+#include "PassSupport.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -167,6 +172,31 @@ void tile::batchLoads(scf::ForOp loop, int64_t batch) {
     moveToFront(load, body, last, moved);
 }
 
+/// Whether what the next iterations of `loop` load may come while the row that
+/// this one reads is on chip: what all rows share comes from L2, and there are
+/// few other blocks to use the time.
+static bool mayLoadAhead(scf::ForOp loop, int64_t spareRegisters) {
+  int64_t ahead = 0;
+  for (LoadOp load : loop.getOps<LoadOp>())
+    ahead += getRegisters(load.getResult());
+  return !loop.getBody()->getOps<ReadOp>().empty() &&
+         2 * ahead <= spareRegisters;
+}
+
+/// Registers of a thread that are free in the blocks that shared memory has
+/// room for, beside `used` ones.
+static int64_t getSpareRegisters(KernelOp kernel, TargetAttr target,
+                                 int64_t used) {
+  int64_t warps = kernel.getWarps().value_or(1);
+  int64_t blocks = target.getWarpsPerMultiprocessor() / warps;
+  if (int64_t bytes = getSharedBytes(kernel))
+    blocks = std::min(blocks, target.getSharedPerMultiprocessor() / bytes);
+  constexpr int64_t lanes = 32;
+  return target.getRegistersPerMultiprocessor() /
+             (std::max<int64_t>(blocks, 1) * warps * lanes) -
+         used;
+}
+
 namespace {
 
 struct BatchLoadsPass : tile::impl::BatchLoadsPassBase<BatchLoadsPass> {
@@ -185,7 +215,9 @@ struct BatchLoadsPass : tile::impl::BatchLoadsPassBase<BatchLoadsPass> {
         std::min<int64_t>(target.getRegistersPerThread(),
                           target.getRegistersPerMultiprocessor() /
                               (kernel.getWarps().value_or(1) * lanes));
-    registers -= otherRegisters + estimateRegisters(kernel);
+    int64_t used = otherRegisters + estimateRegisters(kernel);
+    registers -= used;
+    int64_t spare = getSpareRegisters(kernel, target, used);
     SmallVector<scf::ForOp> loops;
     kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     bool changed = false;
@@ -193,7 +225,10 @@ struct BatchLoadsPass : tile::impl::BatchLoadsPassBase<BatchLoadsPass> {
       int64_t batch = getBatch(loop, registers);
       if (batch == 1)
         continue;
-      batchLoads(loop, batch);
+      if (batch > 1)
+        batchLoads(loop, batch);
+      if (mayLoadAhead(loop, spare) && prefetchChunks(loop) != 0)
+        hoistLoads(kernel);
       remark::passed(loop.getLoc(), options) << remark::add(
           "the loads of {0} iterations start before their stores", batch);
       changed = true;

@@ -225,10 +225,9 @@ static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
                         type.getRank(), rhsDims);
   bool isF32 = cast<RankedTensorType>(lhs.getType()).getElementType().isF32();
   Value total = loop.getRegionIterArgs().front();
-  Value dot =
-      DotOp::create(builder, loc, type, lhs, lhsDims, rhs, rhsDims,
-                    twoLevels ? zeros : total,
-                    isF32 ? precision : Precision::IEEE, /*atom=*/AtomAttr());
+  Value dot = DotOp::create(
+      builder, loc, type, lhs, lhsDims, rhs, rhsDims, twoLevels ? zeros : total,
+      isF32 ? precision : Precision::IEEE, /*atom=*/AtomAttr());
   if (twoLevels)
     dot = arith::AddFOp::create(builder, loc, total, dot);
   scf::YieldOp::create(builder, loc, dot);
@@ -323,9 +322,9 @@ struct ChunkMatmulKPass : tile::impl::ChunkMatmulKPassBase<ChunkMatmulKPass> {
     bool isFMA = !schedule || schedule.getAtom() == AtomKind::FMA;
     ChunkedContractions chunked;
     if (isContraction)
-      chunked =
-          chunkContractions(kernel, size, isFMA ? 1 : size,
-                            schedule ? schedule.getPrecision() : Precision::IEEE);
+      chunked = chunkContractions(kernel, size, isFMA ? 1 : size,
+                                  schedule ? schedule.getPrecision()
+                                           : Precision::IEEE);
     if (chunked.count == 0) {
       remark::missed(kernel.getLoc(), options)
           << (isContraction ? "no reduction adds products of two loads"

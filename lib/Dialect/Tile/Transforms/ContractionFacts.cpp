@@ -14,8 +14,8 @@ namespace deplo::tile {
 FailureOr<Precision> parsePrecision(StringRef text, ModuleOp module) {
   if (std::optional<Precision> precision = symbolizePrecision(text))
     return *precision;
-  return module.emitError() << "schedule: precision is '" << text
-                            << "', expected ieee or tf32";
+  return module.emitError()
+         << "schedule: precision is '" << text << "', expected ieee or tf32";
 }
 
 ContractionFacts getContractionFacts(loop::Contraction &contraction,

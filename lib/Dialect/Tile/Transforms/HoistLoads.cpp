@@ -20,6 +20,7 @@
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace deplo::tile {
 #define GEN_PASS_DEF_HOISTLOADSPASS
@@ -35,6 +36,29 @@ static bool isStoredTo(Value memref) {
                       [](Operation *user) { return isa<StoreOp>(user); });
 }
 
+/// Whether `value` is known at `point`, or computed without effects from such
+/// values.
+static bool isKnownAt(Value value, Operation *point,
+                      const DominanceInfo &dominance) {
+  if (dominance.properlyDominates(value, point))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && op->getBlock() == point->getBlock() &&
+         value.getType().isIndex() && isPure(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isKnownAt(operand, point, dominance);
+         });
+}
+
+/// Moves `op` before `point`, after what it depends on.
+static void moveBefore(Operation *op, Operation *point,
+                       const DominanceInfo &dominance) {
+  for (Value operand : op->getOperands())
+    if (!dominance.properlyDominates(operand, point))
+      moveBefore(operand.getDefiningOp(), point, dominance);
+  op->moveBefore(point);
+}
+
 int64_t tile::hoistLoads(KernelOp kernel) {
   auto found =
       llvm::find_if(*kernel.getBody(), llvm::IsaPred<ReduceOp, ScanOp>);
@@ -46,12 +70,12 @@ int64_t tile::hoistLoads(KernelOp kernel) {
   for (LoadOp load :
        llvm::make_early_inc_range(kernel.getBody()->getOps<LoadOp>())) {
     bool isKnown = llvm::all_of(load->getOperands(), [&](Value operand) {
-      return dominance.properlyDominates(operand, first);
+      return isKnownAt(operand, first, dominance);
     });
     if (load->isBeforeInBlock(first) || !isKnown ||
         isStoredTo(load.getMemref()))
       continue;
-    load->moveBefore(first);
+    moveBefore(load, first, dominance);
     ++moved;
   }
   return moved;

@@ -10,8 +10,8 @@
 //   scf.for %k = %c0 to %c8192 step %c2048 { ... } {tile.unroll = 4 : i64}
 //
 // A loop that adds up products is marked with 1 if its body is too large to
-// repeat: LLVM would lay out all iterations of a short one, and ptxas would keep
-// operands of several at once in registers that it doesn't have.
+// repeat: LLVM would lay out all iterations of a short one, and ptxas would
+// keep operands of several at once in registers that it doesn't have.
 //
 // Legality: a mark changes no values. It divides the trip count, so that no
 // remainder is left, and keeps the unrolled body within the instruction cache.
@@ -91,6 +91,10 @@ int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
     return 1;
   most =
       std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
+  // Without a loop over chunks what several of them read would be in registers
+  // at once.
+  if (hasDot(loop) && !loop.getOps<scf::ForOp>().empty())
+    most = std::min(most, *trips / 2);
   // Much less than what is wanted is worse than a remainder.
   for (int64_t factor = most; factor > 1 && 2 * factor > most; --factor)
     if (*trips % factor == 0)

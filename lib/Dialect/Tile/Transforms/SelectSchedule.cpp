@@ -477,8 +477,11 @@ ScheduleFacts FactFinder::run() {
     else if (auto store = dyn_cast<loop::StoreOp>(op))
       addAccess(store, /*isStore=*/true);
   });
-  for (ScheduleInnerDim &dim : facts.inner)
+  facts.symbolicSizes = sizes.getSizes().size();
+  for (ScheduleInnerDim &dim : facts.inner) {
+    facts.hasSymbolicRows |= sizes.isSymbolic(dim.extent);
     dim.extent = sizes.getMax(dim.extent);
+  }
   mergeWindows();
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
@@ -517,17 +520,17 @@ struct Pins {
   std::optional<AtomKind> atom;
   /// Rows and columns of a contraction in a warp; empty if not pinned.
   SmallVector<int64_t> warpTile;
-  Choice stageInputs = Choice::Auto, asyncCopy = Choice::Auto,
-         swizzleSmem = Choice::Auto, padSmem = Choice::Auto,
-         programmaticLaunch = Choice::Auto, tmaCopy = Choice::Auto,
-         warpSpecialize = Choice::Auto;
+  Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
+         asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,
+         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto;
 };
 } // namespace
 
 static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
-    "atom, warp_tile, stage_inputs, async_copy, swizzle_smem, pad_smem, "
-    "programmatic_launch, tma_copy, warp_specialize";
+    "atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, "
+    "pad_smem, programmatic_launch, tma_copy, warp_specialize";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -613,6 +616,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
       pins.numbers.stages = false;
     return success();
   }
+  if (name == "transpose_smem")
+    return setChoice(pins.transposeSmem);
   if (name == "async_copy")
     return setChoice(pins.asyncCopy);
   if (name == "swizzle_smem")
@@ -685,8 +690,9 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       &getContext(), choice->block, choice->warps, choice->vector,
       choice->cluster, choice->chunk, choice->unroll, /*thread=*/{},
       /*stages=*/1, AtomKind::FMA, /*warpTile=*/{}, Precision::IEEE,
-      pins.stageInputs, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
+      pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
+      pins.padSmem, pins.programmaticLaunch, pins.tmaCopy,
+      pins.warpSpecialize));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -768,8 +774,8 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
       &getContext(), block, choice->warps, vector, /*cluster=*/1, choice->chunk,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages, atom,
       {choice->warpRows, choice->warpColumns}, mode, pins.stageInputs,
-      pins.asyncCopy, pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch,
-      pins.tmaCopy, pins.warpSpecialize));
+      pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }
@@ -827,9 +833,9 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       &getContext(), block, choice->warps, choice->vector, /*cluster=*/1,
       choice->chunk, choice->unroll,
       {choice->threadRows, choice->threadColumns}, choice->stages,
-      AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs, pins.asyncCopy,
-      pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch, pins.tmaCopy,
-      pins.warpSpecialize));
+      AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs,
+      pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }

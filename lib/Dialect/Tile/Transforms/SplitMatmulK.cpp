@@ -108,7 +108,8 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     }
     if (!tried.insert(split->parts).second)
       continue;
-    double time = estimateSplit(*split, target, alignment, mode).value_or(HUGE_VAL);
+    double time =
+        estimateSplit(*split, target, alignment, mode).value_or(HUGE_VAL);
     quickest = std::min(quickest, time);
     if (pinned || time < least) {
       best = std::move(*split);

@@ -16,7 +16,7 @@
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-select-schedule=precision=fp8 2>&1 | FileCheck %s --check-prefix=PRECISION
 // RUN: not deplo-opt %s --deplo-select-schedule 2>&1 | FileCheck %s --check-prefix=TARGET
 
-// KNOB: error: schedule: there is no knob 'wraps', expected one of block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, atom, warp_tile, stage_inputs, async_copy, swizzle_smem, pad_smem, programmatic_launch
+// KNOB: error: schedule: there is no knob 'wraps', expected one of block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, pad_smem, programmatic_launch
 // POWER: error: schedule: warps is '5', expected a power of two
 // EMPTY: error: schedule: warps is '', expected a power of two
 // CHUNK: error: schedule: chunk is '-4', expected 0 or a power of two

@@ -35,6 +35,11 @@ struct BoxAccess {
   /// largest, if sizes of one leave a choice.
   std::optional<unsigned> getUnitStrideDim() const;
 
+  /// The tile's dimensions in the order in which threads share out a copy: the
+  /// one along which neighbours are neighbours in memory, then the others from
+  /// the last one on.
+  llvm::SmallVector<unsigned> getMemoryOrder() const;
+
   /// What was subtracted from where the box starts along tile dimension `dim`,
   /// if align_rows has moved it to an aligned address; else null.
   MisalignmentOp getMisalignment(unsigned dim) const;

@@ -29,10 +29,9 @@ struct BoxOfBuffer {
 struct BufferAccesses {
   /// The buffer or slot.
   BufferType buffer;
-  /// Of reads and writes.
+  /// Of reads, of writes, and of copies that go across rows.
   std::vector<BoxOfBuffer> boxes;
-  /// The widest copy, in elements. Copies go along rows, without conflicts, but
-  /// need them aligned.
+  /// The widest copy, in elements, which needs rows aligned.
   int64_t copyVector = 1;
   /// Whether ldmatrix does all reads.
   bool isOfMatrices = true;

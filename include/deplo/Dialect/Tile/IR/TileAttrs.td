@@ -156,7 +156,7 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
       result that one warp computes; empty for all others.
     - `precision`: what products of f32 may be computed in, `ieee` or `tf32`: the
       one field that says which values are wanted, and not how to compute them.
-    - `stage_inputs`, `async_copy`, `swizzle_smem`, `pad_smem`,
+    - `stage_inputs`, `transpose_smem`, `async_copy`, `swizzle_smem`, `pad_smem`,
       `programmatic_launch`, `tma_copy`, `warp_specialize`: whether the step is
       taken.
 
@@ -178,6 +178,7 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
                         OptionalArrayRefParameter<"int64_t">:$warp_tile,
                         DefaultValuedParameter<"::deplo::tile::Precision", "::deplo::tile::Precision::IEEE">:$precision,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$stage_inputs,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$transpose_smem,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$async_copy,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$swizzle_smem,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$pad_smem,

@@ -196,33 +196,33 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
 
     ```mlir
     func.func @main(%arg0: memref<32x2048xf32>, %arg1: memref<2048x256xf32>, %arg2: memref<32x256xf32> {loop.result}) {
-      %alloc = memref.alloc() : memref<32x32x256xf32>
-      %reinterpret_cast = memref.reinterpret_cast %arg0 to offset: [0], sizes: [32, 32, 64], strides: [2048, 64, 1] : memref<32x2048xf32> to memref<32x32x64xf32>
-      %reinterpret_cast_0 = memref.reinterpret_cast %arg1 to offset: [0], sizes: [32, 64, 256], strides: [16384, 256, 1] : memref<2048x256xf32> to memref<32x64x256xf32>
-      loop.launch @mm_parts(%alloc, %reinterpret_cast, %reinterpret_cast_0) : memref<32x32x256xf32>, memref<32x32x64xf32>, memref<32x64x256xf32>
-      loop.launch @mm(%arg2, %alloc) : memref<32x256xf32>, memref<32x32x256xf32>
+      %alloc = memref.alloc() : memref<16x32x256xf32>
+      %reinterpret_cast = memref.reinterpret_cast %arg0 to offset: [0], sizes: [32, 16, 128], strides: [2048, 128, 1] : memref<32x2048xf32> to memref<32x16x128xf32>
+      %reinterpret_cast_0 = memref.reinterpret_cast %arg1 to offset: [0], sizes: [16, 128, 256], strides: [32768, 256, 1] : memref<2048x256xf32> to memref<16x128x256xf32>
+      loop.launch @mm_parts(%alloc, %reinterpret_cast, %reinterpret_cast_0) : memref<16x32x256xf32>, memref<32x16x128xf32>, memref<16x128x256xf32>
+      loop.launch @mm(%arg2, %alloc) : memref<32x256xf32>, memref<16x32x256xf32>
       return
     }
-    loop.kernel @mm_parts(%arg0: memref<32x32x256xf32>, %arg1: memref<32x32x64xf32>, %arg2: memref<32x64x256xf32>) {
+    loop.kernel @mm_parts(%arg0: memref<16x32x256xf32>, %arg1: memref<32x16x128xf32>, %arg2: memref<16x128x256xf32>) {
       loop.for %i = 0 to 32 {
         loop.for %j = 0 to 256 {
-          loop.for %l = 0 to 32 {
-            %0 = loop.reduce add %k = 0 to 64 : f32 {
-              %1 = loop.load %arg1[%i, %l, %k] : memref<32x32x64xf32>
-              %2 = loop.load %arg2[%l, %k, %j] : memref<32x64x256xf32>
+          loop.for %l = 0 to 16 {
+            %0 = loop.reduce add %k = 0 to 128 : f32 {
+              %1 = loop.load %arg1[%i, %l, %k] : memref<32x16x128xf32>
+              %2 = loop.load %arg2[%l, %k, %j] : memref<16x128x256xf32>
               %3 = arith.mulf %1, %2 : f32
               loop.yield %3 : f32
             }
-            loop.store %0, %arg0[%l, %i, %j] : memref<32x32x256xf32>
+            loop.store %0, %arg0[%l, %i, %j] : memref<16x32x256xf32>
           }
         }
       }
     }
-    loop.kernel @mm(%y: memref<32x256xf32>, %arg0: memref<32x32x256xf32>) {
+    loop.kernel @mm(%y: memref<32x256xf32>, %arg0: memref<16x32x256xf32>) {
       loop.for %i = 0 to 32 {
         loop.for %j = 0 to 256 {
-          %0 = loop.reduce add %k = 0 to 32 : f32 {
-            %1 = loop.load %arg0[%k, %i, %j] : memref<32x32x256xf32>
+          %0 = loop.reduce add %k = 0 to 16 : f32 {
+            %1 = loop.load %arg0[%k, %i, %j] : memref<16x32x256xf32>
             loop.yield %1 : f32
           }
           loop.store %0, %y[%i, %j] : memref<32x256xf32>
@@ -248,13 +248,13 @@ def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
     Before:
 
     ```mlir
-    tile.kernel @mm(%x: memref<64x512xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
-      %s = loop.reduce add %k = 0 to 512 : tensor<64x32xf32> {
-        %a = tile.load %x[%i, %k] dims [0] : memref<64x512xf32> -> tensor<64xf32>
-        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<32xf32>
-        %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
-        %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
-        %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    tile.kernel @mm(%x: memref<64x100xf32>, %w: memref<100x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %s = loop.reduce add %k = 0 to 100 : tensor<64x32xf32> {
+        %a = tile.load %x[%i, %k] dims [0] : memref<64x100xf32> -> tensor<64xf32>
+        %b = tile.load %w[%k, %j] dims [1] : memref<100x32xf32> -> tensor<32xf32>
+        %ab = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+        %bb = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+        %p = arith.mulf %ab, %bb : tensor<64x32xf32>
         loop.yield %p : tensor<64x32xf32>
       }
       tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
@@ -264,18 +264,18 @@ def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
     After, with `chunk = 16`:
 
     ```mlir
-    tile.kernel @mm(%x: memref<64x512xf32>, %w: memref<512x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
-      %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+    tile.kernel @mm(%x: memref<64x100xf32>, %w: memref<100x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+      %cst = arith.constant dense<0.000000e+00> : tensor<64x32xf32>
       %c0 = arith.constant 0 : index
-      %c512 = arith.constant 512 : index
+      %c112 = arith.constant 112 : index
       %c16 = arith.constant 16 : index
-      %s = scf.for %k = %c0 to %c512 step %c16 iter_args(%acc = %zeros) -> (tensor<64x32xf32>) {
-        %a = tile.load %x[%i, %k] : memref<64x512xf32> -> tensor<64x16xf32>
-        %b = tile.load %w[%k, %j] : memref<512x32xf32> -> tensor<16x32xf32>
-        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
-        scf.yield %d : tensor<64x32xf32>
+      %0 = scf.for %arg0 = %c0 to %c112 step %c16 iter_args(%arg1 = %cst) -> (tensor<64x32xf32>) {
+        %1 = tile.load %x[%i, %arg0] bounds [64, 100] : memref<64x100xf32> -> tensor<64x16xf32>
+        %2 = tile.load %w[%arg0, %j] bounds [100, 32] : memref<100x32xf32> -> tensor<16x32xf32>
+        %3 = tile.dot %1 dims [0, 2], %2 dims [2, 1], %arg1 : tensor<64x16xf32>, tensor<16x32xf32>, tensor<64x32xf32>
+        scf.yield %3 : tensor<64x32xf32>
       }
-      tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+      tile.store %0, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
     }
     ```
 
@@ -708,13 +708,39 @@ def PermuteRegisterTilePass : Pass<"deplo-permute-register-tile", "::deplo::tile
     need fewer wavefronts. Before, eight rows in a row in each of four lanes:
 
     ```mlir
-    #rows = #tile.layout<[32], register = [[1], [2], [4]], lane = [[0], [0], [0], [8], [16]], warp = []>
+    #acc = #tile.layout<[32, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+    #lhs = #tile.layout<[32, 4], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 0], [0, 0], [0, 0]], warp = []>
+    #rhs = #tile.layout<[4, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0]], lane = [[0, 0], [0, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+    tile.kernel @mm(%x: memref<32x32xf32>, %w: memref<4x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %zeros = arith.constant dense<0.0> : tensor<32x32xf32, #acc>
+      %s = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %s : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %s[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x4xf32, #lhs>
+      %b = tile.load %w[%c0, %c0] : memref<4x32xf32> -> tensor<4x32xf32, #rhs>
+      %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<32x4xf32, #lhs>, tensor<4x32xf32, #rhs>, tensor<32x32xf32, #acc>
+      tile.store %d, %y[%c0, %c0] : tensor<32x32xf32, #acc>, memref<32x32xf32>
+    }
     ```
 
     After, in strips of one:
 
     ```mlir
-    #rows = #tile.layout<[32], register = [[4], [8], [16]], lane = [[0], [0], [0], [1], [2]], warp = []>
+    #layout = #tile.layout<[32, 32], register = [[0, 1], [0, 2], [1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+    #layout1 = #tile.layout<[32, 4], register = [[0, 1], [0, 2], [1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 0], [0, 0], [0, 0]], warp = []>
+    #layout2 = #tile.layout<[4, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0]], lane = [[0, 0], [0, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+    tile.kernel @mm(%x: memref<32x32xf32>, %w: memref<4x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %cst = arith.constant dense<0.000000e+00> : tensor<32x32xf32, #layout>
+      %0 = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %0 : memref<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.barrier
+      %1 = tile.read %0[%c0, %c0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x4xf32, #layout1>
+      %2 = tile.load %w[%c0, %c0] : memref<4x32xf32> -> tensor<4x32xf32, #layout2>
+      %3 = tile.dot %1 dims [0, 2], %2 dims [2, 1], %cst : tensor<32x4xf32, #layout1>, tensor<4x32xf32, #layout2>, tensor<32x32xf32, #layout>
+      tile.store %3, %y[%c0, %c0] : tensor<32x32xf32, #layout>, memref<32x32xf32>
+    }
     ```
   }];
   let options = [
@@ -877,26 +903,39 @@ def DoubleBufferPass : Pass<"deplo-double-buffer", "::deplo::tile::KernelOp"> {
     stages. The barrier that ended the iteration goes. Before:
 
     ```mlir
-    %s = tile.alloc : !tile.buffer<64x16xf32, #tile.shared<>>
-    scf.for %k = %c0 to %c512 step %c16 {
-      tile.copy %x[%i, %k] to %s
-      tile.barrier
-      %a = tile.read %s[%c0, %c0]
-      tile.barrier
+    tile.kernel @chunks(%x: memref<64x512xf32>, %y: memref<64x512xf32>) axes(%i = 64 step 64 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c512 = arith.constant 512 : index
+      %s = tile.alloc : !tile.buffer<64x16xf32, #tile.shared<>>
+      scf.for %k = %c0 to %c512 step %c16 {
+        tile.copy %x[%i, %k] to %s : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+        tile.barrier
+        %a = tile.read %s[%c0, %c0] : !tile.buffer<64x16xf32, #tile.shared<>> -> tensor<64x16xf32>
+        tile.store %a, %y[%i, %k] : tensor<64x16xf32>, memref<64x512xf32>
+        tile.barrier
+      }
     }
     ```
 
     After, with two stages:
 
     ```mlir
-    %r = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
-    scf.for %k = %c0 to %c512 step %c16 {
-      %n = arith.divui %k, %c16 : index
-      %m = arith.remui %n, %c2 : index
-      %s = tile.slot %r[%m]
-      tile.copy %x[%i, %k] to %s
-      tile.barrier
-      %a = tile.read %s[%c0, %c0]
+    tile.kernel @chunks(%x: memref<64x512xf32>, %y: memref<64x512xf32>) axes(%i = 64 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c512 = arith.constant 512 : index
+      %0 = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
+      %c2 = arith.constant 2 : index
+      scf.for %arg0 = %c0 to %c512 step %c16 {
+        %1 = arith.divui %arg0, %c16 : index
+        %2 = arith.remui %1, %c2 : index
+        %3 = tile.slot %0[%2] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+        tile.copy %x[%i, %arg0] to %3 : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+        tile.barrier
+        %4 = tile.read %3[%c0, %c0] : !tile.buffer<64x16xf32, #tile.shared<>> -> tensor<64x16xf32>
+        tile.store %4, %y[%i, %arg0] : tensor<64x16xf32>, memref<64x512xf32>
+      }
     }
     ```
   }];
@@ -1053,30 +1092,57 @@ def PipelineKOuterPass : Pass<"deplo-pipeline-k-outer", "::deplo::tile::KernelOp
     those of a later one: one less than there are slots. Before:
 
     ```mlir
-    scf.for %k = %c0 to %c512 step %c16 {
-      %s = tile.slot %r[%m]
-      %t = tile.async_copy %x[%i, %k] to %s
-      tile.await %t
-      tile.barrier
-      %a = tile.read %s[%c0, %c0]
+    tile.kernel @chunks(%x: memref<64x512xf32>, %y: memref<64x512xf32>) axes(%i = 64 step 64 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c2 = arith.constant 2 : index
+      %c16 = arith.constant 16 : index
+      %c512 = arith.constant 512 : index
+      %r = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
+      scf.for %k = %c0 to %c512 step %c16 {
+        %n = arith.divui %k, %c16 : index
+        %m = arith.remui %n, %c2 : index
+        %s = tile.slot %r[%m] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+        %t = tile.async_copy %x[%i, %k] to %s vector 4 : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+        tile.await %t
+        tile.barrier
+        %a = tile.read %s[%c0, %c0] : !tile.buffer<64x16xf32, #tile.shared<>> -> tensor<64x16xf32>
+        tile.store %a, %y[%i, %k] : tensor<64x16xf32>, memref<64x512xf32>
+      }
     }
     ```
 
     After, with two slots:
 
     ```mlir
-    %s0 = tile.slot %r[%c0]
-    %t0 = tile.async_copy %x[%i, %c0] to %s0
-    %last = scf.for %k = %c0 to %c512 step %c16 iter_args(%t = %t0) {
-      tile.await %t
-      tile.barrier
-      %next = tile.slot %r[%m1]
-      %u = tile.async_copy %x[%i, %k + 16] to %next
-      %s = tile.slot %r[%m]
-      %a = tile.read %s[%c0, %c0]
-      scf.yield %u
+    tile.kernel @chunks(%x: memref<64x512xf32>, %y: memref<64x512xf32>) axes(%i = 64 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c2 = arith.constant 2 : index
+      %c16 = arith.constant 16 : index
+      %c512 = arith.constant 512 : index
+      %0 = tile.alloc : !tile.buffer<2x64x16xf32, #tile.shared<>>
+      %c0_0 = arith.constant 0 : index
+      %1 = arith.divui %c0_0, %c16 : index
+      %2 = arith.remui %1, %c2 : index
+      %3 = tile.slot %0[%2] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+      %4 = tile.async_copy %x[%i, %c0_0] to %3 bounds [64, 512] vector 4 : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+      %c16_1 = arith.constant 16 : index
+      %5 = scf.for %arg0 = %c0 to %c512 step %c16 iter_args(%arg1 = %4) -> (!tile.token) {
+        tile.await %arg1
+        tile.barrier
+        %6 = arith.addi %arg0, %c16_1 : index
+        %7 = arith.divui %6, %c16 : index
+        %8 = arith.remui %7, %c2 : index
+        %9 = tile.slot %0[%8] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+        %10 = tile.async_copy %x[%i, %6] to %9 bounds [64, 512] vector 4 : memref<64x512xf32>, !tile.buffer<64x16xf32, #tile.shared<>>
+        %11 = arith.divui %arg0, %c16 : index
+        %12 = arith.remui %11, %c2 : index
+        %13 = tile.slot %0[%12] : !tile.buffer<2x64x16xf32, #tile.shared<>> -> !tile.buffer<64x16xf32, #tile.shared<>>
+        %14 = tile.read %13[%c0, %c0] : !tile.buffer<64x16xf32, #tile.shared<>> -> tensor<64x16xf32>
+        tile.store %14, %y[%i, %arg0] : tensor<64x16xf32>, memref<64x512xf32>
+        scf.yield %10 : !tile.token
+      }
+      tile.await %5
     }
-    tile.await %last
     ```
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
@@ -1090,30 +1156,50 @@ def StageTotalsPass : Pass<"deplo-stage-totals", "::deplo::tile::KernelOp"> {
     are added to them: their registers serve more warps. Before:
 
     ```mlir
-    %s = scf.for %k = %c0 to %c4096 step %c16 iter_args(%total = %zeros) {
-      %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros
-      %t = arith.addf %total, %d
-      scf.yield %t
+    tile.kernel @mm(%x: memref<32x4096xf32>, %w: memref<4096x32xf32>, %y: memref<32x32xf32>) axes(%i = 32 step 32 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c4096 = arith.constant 4096 : index
+      %zeros = arith.constant dense<0.0> : tensor<32x32xf32>
+      %s = scf.for %k = %c0 to %c4096 step %c16 iter_args(%total = %zeros) -> (tensor<32x32xf32>) {
+        %a = tile.load %x[%i, %k] : memref<32x4096xf32> -> tensor<32x16xf32>
+        %b = tile.load %w[%k, %c0] : memref<4096x32xf32> -> tensor<16x32xf32>
+        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<32x16xf32>, tensor<16x32xf32>, tensor<32x32xf32>
+        %t = arith.addf %total, %d : tensor<32x32xf32>
+        scf.yield %t : tensor<32x32xf32>
+      }
+      tile.store %s, %y[%i, %c0] : tensor<32x32xf32>, memref<32x32xf32>
     }
     ```
 
     After, with 512 terms:
 
     ```mlir
-    %totals = tile.alloc : !tile.buffer<64x128xf32, #tile.shared<>>
-    tile.write %zeros, %totals[%c0, %c0]
-    scf.for %o = %c0 to %c4096 step %c512 {
-      %n = arith.addi %o, %c512 : index
-      %end = arith.minui %n, %c4096 : index
-      %p = scf.for %k = %o to %end step %c16 iter_args(%acc = %zeros) {
-        %d = tile.dot %a dims [0, 2], %b dims [2, 1], %acc
-        scf.yield %d
+    tile.kernel @mm(%x: memref<32x4096xf32>, %w: memref<4096x32xf32>, %y: memref<32x32xf32>) axes(%i = 32 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c16 = arith.constant 16 : index
+      %c4096 = arith.constant 4096 : index
+      %cst = arith.constant dense<0.000000e+00> : tensor<32x32xf32>
+      %c0_0 = arith.constant 0 : index
+      %c512 = arith.constant 512 : index
+      %0 = tile.alloc : !tile.buffer<32x32xf32, #tile.shared<>>
+      tile.write %cst, %0[%c0_0, %c0_0] : tensor<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
+      scf.for %arg0 = %c0 to %c4096 step %c512 {
+        %2 = arith.addi %arg0, %c512 : index
+        %3 = arith.minui %2, %c4096 : index
+        %4 = scf.for %arg1 = %arg0 to %3 step %c16 iter_args(%arg2 = %cst) -> (tensor<32x32xf32>) {
+          %7 = tile.load %x[%i, %arg1] : memref<32x4096xf32> -> tensor<32x16xf32>
+          %8 = tile.load %w[%arg1, %c0] : memref<4096x32xf32> -> tensor<16x32xf32>
+          %9 = tile.dot %7 dims [0, 2], %8 dims [2, 1], %arg2 : tensor<32x16xf32>, tensor<16x32xf32>, tensor<32x32xf32>
+          scf.yield %9 : tensor<32x32xf32>
+        }
+        %5 = tile.read %0[%c0_0, %c0_0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32>
+        %6 = arith.addf %5, %4 : tensor<32x32xf32>
+        tile.write %6, %0[%c0_0, %c0_0] : tensor<32x32xf32>, !tile.buffer<32x32xf32, #tile.shared<>>
       }
-      %t = tile.read %totals[%c0, %c0]
-      %u = arith.addf %t, %p
-      tile.write %u, %totals[%c0, %c0]
+      %1 = tile.read %0[%c0_0, %c0_0] : !tile.buffer<32x32xf32, #tile.shared<>> -> tensor<32x32xf32>
+      tile.store %1, %y[%i, %c0] : tensor<32x32xf32>, memref<32x32xf32>
     }
-    %s = tile.read %totals[%c0, %c0]
     ```
 
     Legal because the sum is associative by declaration and each thread reads what
@@ -1156,6 +1242,54 @@ def AsyncCopyPass : Pass<"deplo-async-copy", "::deplo::tile::KernelOp"> {
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
+}
+
+def TransposeSmemPass : Pass<"deplo-transpose-smem", "::deplo::tile::KernelOp"> {
+  let summary = "gives chunks of operands a row for each summed element";
+  let description = [{
+    Where neighbours in memory are summed over, as in both operands of `x @ w.T`,
+    a chunk that lies in shared memory as in memory gives a thread several summed
+    elements with each wide read, and all of these occupy registers at once. The
+    transposed chunk gives it neighbours of one summed element. The copy
+    transposes, one element at a time, which takes more instructions: only
+    `always` does it. Before:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<128x16xf32>, %w: memref<16x128xf32>, %y: memref<128x128xf32>) axes(%i = 1 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [128, 128], warps = 8, vector = 4, transpose_smem = always>} {
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+      %s = tile.alloc : !tile.buffer<128x16xf32, #tile.shared<>>
+      %t = tile.alloc : !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %s : memref<128x16xf32>, !tile.buffer<128x16xf32, #tile.shared<>>
+      tile.copy %w[%c0, %c0] to %t : memref<16x128xf32>, !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %s[%c0, %c0] : !tile.buffer<128x16xf32, #tile.shared<>> -> tensor<128x16xf32>
+      %b = tile.read %t[%c0, %c0] : !tile.buffer<16x128xf32, #tile.shared<>> -> tensor<16x128xf32>
+      %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zero : tensor<128x16xf32>, tensor<16x128xf32>, tensor<128x128xf32>
+      tile.store %d, %y[%c0, %c0] : tensor<128x128xf32>, memref<128x128xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.kernel @mm(%x: memref<128x16xf32>, %w: memref<16x128xf32>, %y: memref<128x128xf32>) axes(%i = 1 step 1 grid) warps(8) attributes {schedule = #tile.schedule<block = [128, 128], warps = 8, vector = 4, transpose_smem = always>} {
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+      %s = tile.alloc : !tile.buffer<16x128xf32, #tile.shared<>>
+      %t = tile.alloc : !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.copy %x[%c0, %c0] to %s dims [1, 0] : memref<128x16xf32>, !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.copy %w[%c0, %c0] to %t : memref<16x128xf32>, !tile.buffer<16x128xf32, #tile.shared<>>
+      tile.barrier
+      %a = tile.read %s[%c0, %c0] : !tile.buffer<16x128xf32, #tile.shared<>> -> tensor<16x128xf32>
+      %b = tile.read %t[%c0, %c0] : !tile.buffer<16x128xf32, #tile.shared<>> -> tensor<16x128xf32>
+      %d = tile.dot %a dims [2, 0], %b dims [2, 1], %zero : tensor<16x128xf32>, tensor<16x128xf32>, tensor<128x128xf32>
+      tile.store %d, %y[%c0, %c0] : tensor<128x128xf32>, memref<128x128xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];
 }
 
 def SwizzleSmemPass : Pass<"deplo-swizzle-smem", "::deplo::tile::KernelOp"> {
@@ -1250,17 +1384,33 @@ def HoistLoadsPass : Pass<"deplo-hoist-loads", "::deplo::tile::KernelOp"> {
     is the time of the kernel. Before:
 
     ```mlir
-    %a = tile.load %x[%i, %c0]
-    %s = tile.reduce [add] %a axis 1
-    %b = tile.load %w[%c0]
+    #row = #tile.layout<[1, 128], register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    #column = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = []>
+    tile.kernel @scaled(%x: memref<4x128xf32>, %w: memref<4x128xf32>, %y: memref<4x128xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %a = tile.load %x[%i, %c0] : memref<4x128xf32> -> tensor<1x128xf32, #row>
+      %s = tile.reduce [add] %a axis 1 : tensor<1x128xf32, #row> -> tensor<1xf32, #column>
+      %b = tile.load %w[%i, %c0] : memref<4x128xf32> -> tensor<1x128xf32, #row>
+      %t = tile.broadcast %s dims [0] : tensor<1xf32, #column> -> tensor<1x128xf32, #row>
+      %c = arith.mulf %b, %t : tensor<1x128xf32, #row>
+      tile.store %c, %y[%i, %c0] : tensor<1x128xf32, #row>, memref<4x128xf32>
+    }
     ```
 
     After:
 
     ```mlir
-    %a = tile.load %x[%i, %c0]
-    %b = tile.load %w[%c0]
-    %s = tile.reduce [add] %a axis 1
+    #layout = #tile.layout<[1, 128], register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    #layout1 = #tile.layout<[1], register = [], lane = [[0], [0], [0], [0], [0]], warp = []>
+    tile.kernel @scaled(%x: memref<4x128xf32>, %w: memref<4x128xf32>, %y: memref<4x128xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %0 = tile.load %x[%i, %c0] : memref<4x128xf32> -> tensor<1x128xf32, #layout>
+      %1 = tile.load %w[%i, %c0] : memref<4x128xf32> -> tensor<1x128xf32, #layout>
+      %2 = tile.reduce [add] %0 axis 1 : tensor<1x128xf32, #layout> -> tensor<1xf32, #layout1>
+      %3 = tile.broadcast %2 dims [0] : tensor<1xf32, #layout1> -> tensor<1x128xf32, #layout>
+      %4 = arith.mulf %1, %3 : tensor<1x128xf32, #layout>
+      tile.store %4, %y[%i, %c0] : tensor<1x128xf32, #layout>, memref<4x128xf32>
+    }
     ```
 
     A larger grid hides the latency behind other blocks, and the registers that
@@ -1323,21 +1473,35 @@ def BatchLoadsPass : Pass<"deplo-batch-loads", "::deplo::tile::KernelOp"> {
     come first, as many as registers are left for. Before:
 
     ```mlir
-    scf.for %k = %c0 to %c3072 step %c256 {
-      %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
-      tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
-    } {tile.unroll = 2 : i64}
+    #row = #tile.layout<[256], register = [[1], [2], [128]], lane = [[4], [8], [16], [32], [64]], warp = []>
+    tile.kernel @copy(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c3072 = arith.constant 3072 : index
+      scf.for %k = %c0 to %c3072 step %c256 {
+        %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
+        tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
+      } {tile.unroll = 2 : i64}
+    }
     ```
 
     After:
 
     ```mlir
-    scf.for %k = %c0 to %c3072 step %c512 {
-      %a = tile.load %x[%k] : memref<3072xf32> -> tensor<256xf32, #row>
-      %n = arith.addi %k, %c256 : index
-      %b = tile.load %x[%n] : memref<3072xf32> -> tensor<256xf32, #row>
-      tile.store %a, %y[%k] : tensor<256xf32, #row>, memref<3072xf32>
-      tile.store %b, %y[%n] : tensor<256xf32, #row>, memref<3072xf32>
+    #layout = #tile.layout<[256], register = [[1], [2], [128]], lane = [[4], [8], [16], [32], [64]], warp = []>
+    tile.kernel @copy(%x: memref<3072xf32>, %y: memref<3072xf32>) axes(%i = 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c3072 = arith.constant 3072 : index
+      %c512 = arith.constant 512 : index
+      %c256_0 = arith.constant 256 : index
+      scf.for %arg0 = %c0 to %c3072 step %c512 {
+        %0 = tile.load %x[%arg0] : memref<3072xf32> -> tensor<256xf32, #layout>
+        %1 = arith.addi %arg0, %c256_0 : index
+        %2 = tile.load %x[%1] : memref<3072xf32> -> tensor<256xf32, #layout>
+        tile.store %0, %y[%arg0] : tensor<256xf32, #layout>, memref<3072xf32>
+        tile.store %2, %y[%1] : tensor<256xf32, #layout>, memref<3072xf32>
+      }
     }
     ```
 
@@ -1377,6 +1541,55 @@ def VectorizeAccessPass : Pass<"deplo-vectorize-access", "::deplo::tile::KernelO
   let options = [
     Option<"alignment", "alignment", "int64_t", "16",
            "bytes that every memref argument is aligned to">];
+}
+
+def EliminateBarriersPass : Pass<"deplo-eliminate-barriers", "::deplo::tile::KernelOp"> {
+  let summary = "barriers that keep nothing apart go";
+  let description = [{
+    Removes each barrier between accesses that are all reads, of different memory,
+    or of the same threads. Which thread touches which element follows from the
+    layouts of tiles, and from how copies are dealt to threads: vector by vector, in
+    turn. Here each thread reads what it has copied itself. Before:
+
+    ```mlir
+    #row = #tile.layout<[1, 256], register = [[0, 1], [0, 2], [0, 128]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    tile.kernel @row(%x: memref<4x1024xf32>, %y: memref<4x1024xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c1024 = arith.constant 1024 : index
+      %s = tile.alloc : !tile.buffer<1x1024xf32, #tile.shared<>>
+      %t = tile.async_copy %x[%i, %c0] to %s vector 4 : memref<4x1024xf32>, !tile.buffer<1x1024xf32, #tile.shared<>>
+      tile.await %t
+      tile.barrier
+      scf.for %k = %c0 to %c1024 step %c256 {
+        %a = tile.read %s[%c0, %k] vector 4 : !tile.buffer<1x1024xf32, #tile.shared<>> -> tensor<1x256xf32, #row>
+        tile.store %a, %y[%i, %k] vector 4 : tensor<1x256xf32, #row>, memref<4x1024xf32>
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    #row = #tile.layout<[1, 256], register = [[0, 1], [0, 2], [0, 128]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = []>
+    tile.kernel @row(%x: memref<4x1024xf32>, %y: memref<4x1024xf32>) axes(%i = 4 step 1 grid) warps(1) {
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %c1024 = arith.constant 1024 : index
+      %s = tile.alloc : !tile.buffer<1x1024xf32, #tile.shared<>>
+      %t = tile.async_copy %x[%i, %c0] to %s vector 4 : memref<4x1024xf32>, !tile.buffer<1x1024xf32, #tile.shared<>>
+      tile.await %t
+      scf.for %k = %c0 to %c1024 step %c256 {
+        %a = tile.read %s[%c0, %k] vector 4 : !tile.buffer<1x1024xf32, #tile.shared<>> -> tensor<1x256xf32, #row>
+        tile.store %a, %y[%i, %k] vector 4 : tensor<1x256xf32, #row>, memref<4x1024xf32>
+      }
+    }
+    ```
+
+    A barrier is needed if what comes before it, back to barriers on all ways that
+    lead there, has a conflict with what comes behind it, up to barriers on all ways
+    that lead on. The wait for a thread's own copies stays.
+  }];
 }
 
 def ProgrammaticLaunchPass : Pass<"deplo-programmatic-launch", "::deplo::tile::KernelOp"> {

@@ -408,6 +408,22 @@ std::optional<StripEffect> permuteStrips(DotOp dot, unsigned dim,
 /// access is possible or no barrier follows in its block.
 AsyncCopyOp makeAsync(CopyOp copy, int64_t alignment);
 
+/// A chunk of an operand in shared memory, with rows along what is summed over.
+struct StagedChunk {
+  AllocOp alloc;
+  CopyOp copy;
+  ReadOp read;
+  /// For each of its elements.
+  int64_t multiplyAdds = 0;
+};
+
+/// Nothing, if `alloc` is no such chunk, or a dot that reads it is of tensor
+/// cores.
+std::optional<StagedChunk> getChunkAlongDepth(AllocOp alloc);
+
+/// Gives the chunk a row for each summed element.
+void transposeChunk(const StagedChunk &chunk);
+
 /// What swizzling a buffer does to its accesses.
 struct SwizzleEffect {
   int64_t swizzle = 0;
@@ -474,6 +490,14 @@ void batchLoads(mlir::scf::ForOp loop, int64_t batch);
 /// Sets `vector` of an access (see getAccessWidth) unless it is set or 1, and
 /// returns whether it did.
 bool vectorizeAccess(mlir::Operation *access, int64_t alignment);
+
+//===----------------------------------------------------------------------===//
+// eliminate_barriers
+//===----------------------------------------------------------------------===//
+
+/// Erases barriers that order no accesses of different threads. Returns how
+/// many there were.
+unsigned eliminateBarriers(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
 // programmatic_launch
