@@ -5,6 +5,7 @@
 
 #include "deplo/Analysis/LayoutConversion.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -39,12 +40,15 @@ LogicalResult KernelEmitter::run() {
   warp = arith::DivUIOp::create(builder, thread, warpSize);
   emitAxes();
   emitClusterBarriers();
+  llvm::DenseSet<Value> readByWgmma;
+  kernel.walk([&](tile::AsyncDotOp dot) {
+    readByWgmma.insert(tile::getMemory(dot.getLhs()));
+    readByWgmma.insert(tile::getMemory(dot.getRhs()));
+  });
   kernel.walk([&](Operation *op) {
     if (isa<tile::CopyOp, tile::AsyncCopyOp, tile::WriteOp>(op))
       for (Value operand : op->getOperands())
-        writesForWgmma |=
-            isa<tile::BufferType>(operand.getType()) &&
-            llvm::any_of(operand.getUsers(), llvm::IsaPred<tile::AsyncDotOp>);
+        writesForWgmma |= readByWgmma.contains(tile::getMemory(operand));
   });
 
   if (failed(emitBlock(*kernel.getBody())))

@@ -129,7 +129,14 @@ private:
   mlir::LogicalResult emitProducer(tile::ProducerOp op);
   void emitAsyncDot(tile::AsyncDotOp op);
   mlir::Value getMBarrier(mlir::Value barriers, mlir::Value index);
-  mlir::Value getMatrixDescriptor(mlir::Value buffer, tile::BufferType type);
+  /// Of an operand of wgmma; the upper half is a constant.
+  struct MatrixDescriptor {
+    mlir::Value lower;
+    uint32_t upper;
+  };
+  MatrixDescriptor getMatrixDescriptor(mlir::Value buffer,
+                                       tile::BufferType type);
+  mlir::Value packDescriptor(const MatrixDescriptor &descriptor, int64_t units);
 
   // Clusters (EmitClusterReduce.cpp).
   void emitClusterBarriers();

@@ -148,6 +148,11 @@ std::optional<BankConflicts> BufferAccesses::getCost(SharedAttr layout) const {
   return cost;
 }
 
+Value getMemory(Value buffer) {
+  auto slot = buffer.getDefiningOp<SlotOp>();
+  return slot ? slot.getRing() : buffer;
+}
+
 void setLayout(AllocOp alloc, SharedAttr layout) {
   auto set = [&](Value buffer) {
     auto type = cast<BufferType>(buffer.getType());
