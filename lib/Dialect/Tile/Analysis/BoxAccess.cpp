@@ -45,7 +45,7 @@ std::optional<BoxAccess> BoxAccess::get(Operation *op) {
       .Case([](StoreOp store) {
         return getBox(store, store.getValue().getType().getShape());
       })
-      .Case<CopyOp, AsyncCopyOp>([](auto copy) {
+      .Case<CopyOp, AsyncCopyOp, TmaCopyOp>([](auto copy) {
         return getBox(copy, copy.getBuffer().getType().getShape());
       })
       .Default([](Operation *) { return std::nullopt; });

@@ -104,6 +104,10 @@ std::optional<BufferAccesses> BufferAccesses::get(AllocOp alloc,
         accesses.boxes.push_back(std::move(*box));
       continue;
     }
+    if (isa<AsyncDotOp>(user)) // how it lies is said by the instruction
+      return std::nullopt;
+    if (isa<TmaCopyOp>(user))
+      continue;
     auto read = dyn_cast<ReadOp>(user);
     std::optional<BoxOfBuffer> box;
     if (std::optional<MatrixAccess> matrix =
@@ -144,6 +148,11 @@ std::optional<BankConflicts> BufferAccesses::getCost(SharedAttr layout) const {
   return cost;
 }
 
+Value getMemory(Value buffer) {
+  auto slot = buffer.getDefiningOp<SlotOp>();
+  return slot ? slot.getRing() : buffer;
+}
+
 void setLayout(AllocOp alloc, SharedAttr layout) {
   auto set = [&](Value buffer) {
     auto type = cast<BufferType>(buffer.getType());
@@ -160,7 +169,7 @@ std::string getBufferName(AllocOp alloc,
                           llvm::function_ref<std::string(Value)> getName) {
   BufferType buffer;
   for (Operation *user : getUsers(alloc, buffer))
-    if (isa<CopyOp, AsyncCopyOp>(user))
+    if (isa<CopyOp, AsyncCopyOp, TmaCopyOp>(user))
       return "the buffer of " + getName(BoxAccess::get(user)->memref);
   return "a buffer";
 }

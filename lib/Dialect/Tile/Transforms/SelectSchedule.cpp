@@ -20,6 +20,7 @@
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/MmaModel.h"
 #include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -47,8 +48,8 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
                        const TargetDescription &target);
   LogicalResult select(loop::Contraction contraction, const Pins &pins,
                        const TargetDescription &target);
-  LogicalResult selectMma(loop::Contraction contraction, const Pins &pins,
-                          const TargetDescription &target);
+  LogicalResult selectMma(loop::Contraction contraction, AtomKind atom,
+                          const Pins &pins, const TargetDescription &target);
   template <typename Choice>
   void report(loop::Contraction contraction, const Choice &choice);
 
@@ -74,7 +75,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       choice->cluster, choice->chunk, choice->unroll, /*thread=*/{},
       /*stages=*/1, AtomKind::FMA, /*warpTile=*/{}, Precision::IEEE,
       pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
-      pins.padSmem, pins.programmaticLaunch));
+      pins.padSmem, pins.programmaticLaunch, pins.tmaCopy,
+      pins.warpSpecialize));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -88,6 +90,15 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       << remark::metric("Registers", choice->registersPerThread)
       << remark::metric("Nanoseconds", int64_t(choice->nanoseconds));
   return success();
+}
+
+/// Whether wgmma, which reads its operands from shared memory, takes them.
+static bool suitsWgmma(loop::Contraction &contraction,
+                       const TargetDescription &target) {
+  Type element = contraction.lhs.getMemRefType().getElementType();
+  return target.wgmmaFlopsPerSecond > 0 &&
+         contraction.getTransposition() == "NT" &&
+         (element.isF16() || element.isBF16());
 }
 
 template <typename Choice>
@@ -113,7 +124,7 @@ void SelectSchedulePass::report(loop::Contraction contraction,
 }
 
 LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
-                                            const Pins &pins,
+                                            AtomKind atom, const Pins &pins,
                                             const TargetDescription &target) {
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
   MmaPins numbers;
@@ -130,7 +141,11 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   numbers.stages = pins.stages.value_or(0);
   std::string error;
   std::optional<MmaChoice> choice =
-      chooseMma(getContractionFacts(contraction, mode), target, numbers, error);
+      atom == AtomKind::Wgmma
+          ? chooseWgmma(getContractionFacts(contraction, mode), target, numbers,
+                        error)
+          : chooseMma(getContractionFacts(contraction, mode), target, numbers,
+                      error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
   SmallVector<int64_t> block(contraction.axes.size(), 1);
@@ -141,10 +156,10 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
       pins.numbers.vector.value_or(16 / contraction.getElementBytes());
   kernel.setScheduleAttr(ScheduleAttr::get(
       &getContext(), block, choice->warps, vector, /*cluster=*/1, choice->chunk,
-      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages,
-      AtomKind::MmaSync, {choice->warpRows, choice->warpColumns}, mode,
-      pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
-      pins.padSmem, pins.programmaticLaunch));
+      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages, atom,
+      {choice->warpRows, choice->warpColumns}, mode, pins.stageInputs,
+      pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }
@@ -160,17 +175,21 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
            << "has no schedule: block has " << given.block->size()
            << " sizes, the kernel has " << contraction.axes.size() << " axes";
   bool isMma = suitsMma(contraction, mode, target);
-  if (pins.atom == AtomKind::MmaSync && !isMma)
+  if (pins.atom.value_or(AtomKind::FMA) != AtomKind::FMA && !isMma)
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip
-           << " multiply no such elements; drop atom=mma_sync, or choose "
+           << " multiply no such elements; drop the atom, or choose "
               "precision=tf32 for f32";
+  if (pins.atom == AtomKind::Wgmma && !suitsWgmma(contraction, target))
+    return kernel.emitOpError("has no schedule: ")
+           << target.chip << " multiplies no such operands by wgmma, which "
+           << "takes f16 or bf16 summed over along their rows on sm_90a; drop "
+              "atom=wgmma";
   // A thread's tile is of multiply-adds.
-  if (pins.atom.value_or(pins.thread.empty()
-                             ? AtomKind::MmaSync
-                             : AtomKind::FMA) == AtomKind::MmaSync &&
-      isMma)
-    return selectMma(contraction, pins, target);
+  AtomKind atom = pins.atom.value_or(pins.thread.empty() ? AtomKind::MmaSync
+                                                         : AtomKind::FMA);
+  if (atom != AtomKind::FMA && isMma)
+    return selectMma(contraction, atom, pins, target);
   ContractionFacts facts = getContractionFacts(contraction, mode);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];
@@ -200,7 +219,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       {choice->threadRows, choice->threadColumns}, choice->stages,
       AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch));
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }

@@ -235,6 +235,47 @@ void doubleBuffer(mlir::scf::ForOp loop, int64_t slots);
 bool pipelineLoop(mlir::scf::ForOp loop);
 
 //===----------------------------------------------------------------------===//
+// tma_copy, split_inner_for_swizzle, warp_specialize, overlap_dots
+//===----------------------------------------------------------------------===//
+
+/// The copies to shared memory of one iteration of a loop that a barrier
+/// follows.
+struct FilledIteration {
+  mlir::scf::ForOp loop;
+  llvm::SmallVector<CopyOp> copies;
+  BarrierOp barrier;
+  /// The slots of their rings, and which one an iteration fills; one and null
+  /// for buffers.
+  int64_t slots = 1;
+  mlir::Value slot;
+};
+
+/// Those of loops that run once in a kernel.
+llvm::SmallVector<FilledIteration> findFilledIterations(KernelOp kernel);
+
+/// Why `copy` can't be made by a tensor map of pointers that are aligned to
+/// `alignment` bytes; empty if it can.
+std::string findTmaProblem(CopyOp copy, int64_t alignment);
+
+/// Makes `copies` of an iteration copies by tensor maps, and waits for them
+/// before the barrier (011).
+void copyByTma(const FilledIteration &iteration, llvm::ArrayRef<CopyOp> copies);
+
+/// Gives the buffer the swizzle with which wgmma reads its rows (012). Returns
+/// it; 0 if nothing that wgmma reads is there.
+int64_t swizzleForWgmma(AllocOp alloc);
+
+/// Makes copies by tensor maps of `loop` the work of a producer with
+/// `registers`. Leaves it as it is and gives the reason if it can't.
+mlir::FailureOr<ProducerOp> warpSpecialize(mlir::scf::ForOp loop,
+                                           llvm::ArrayRef<int64_t> registers,
+                                           std::string &reason);
+
+/// Awaits the contraction of each iteration in the next one. Leaves it as it is
+/// and gives the reason if it can't.
+mlir::LogicalResult overlapDots(mlir::scf::ForOp loop, std::string &reason);
+
+//===----------------------------------------------------------------------===//
 // stage_totals
 //===----------------------------------------------------------------------===//
 
@@ -335,6 +376,12 @@ bool splitDot(DotOp dot, int64_t step);
 mlir::LogicalResult tensorizeDot(DotOp dot, AtomKind kind,
                                  llvm::ArrayRef<int64_t> warpTile,
                                  int64_t warps, std::string &reason);
+
+/// Makes `dot` one of the buffers that its operands are read from, and awaits
+/// it. Leaves it as it is and gives the reason if that can't be.
+mlir::FailureOr<AsyncDotOp> tensorizeAsync(DotOp dot,
+                                           llvm::ArrayRef<int64_t> warpTile,
+                                           int64_t warps, std::string &reason);
 
 /// Makes a pipelined loop read the fragments of tensor cores a step ahead.
 /// Returns whether it is such a loop.
