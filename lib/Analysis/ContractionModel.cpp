@@ -11,7 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 
 namespace deplo {
 
@@ -22,10 +22,12 @@ static constexpr int64_t lineBytes = 128;
 /// The part of the peak that a multiprocessor reaches with any number of warps,
 /// and with how many sums of all threads of a lane's number half of that:
 /// measured with 4, 8 and 12 warps of 8x8.
-static constexpr double reachedPeak = 0.75;
+static constexpr double reachedPeak = 0.8;
 static constexpr double halfOfSums = 62;
 /// Between the last multiply-add of a chunk and the first of the next one.
 static constexpr double chunkNanoseconds = 15;
+/// Each has its own warps and pipes; docs.nvidia.com/cuda, Tuning Guides.
+static constexpr int64_t partitionsOfMultiprocessor = 4;
 /// What a loop over the steps of a chunk adds to straight code.
 static constexpr double stepLoopCost = 1.04;
 /// What runs of less than a line of memory cost, compared with lines.
@@ -152,20 +154,21 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
 
   int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;
   choice.waves = double(choice.blocks) / perWave;
-  double nanoseconds = 0;
-  for (int64_t rest = choice.blocks; rest > 0;) {
-    int64_t wave = std::min(rest, perWave);
-    int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
-    double independent = busiest * choice.warps * sums;
-    double occupancy = independent / (independent + halfOfSums);
-    double covered = (choice.stages * busiest - 1) * perBlock / chunks;
-    double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
-                   chunkNanoseconds / busiest;
-    int64_t waves = std::max<int64_t>(rest / perWave, 1);
-    nanoseconds += waves * (busiest * perBlock / occupancy +
-                            memoryLatencyNanoseconds + chunks * stall);
-    rest -= waves * wave;
-  }
+  // The busiest multiprocessor begins a block as soon as one has ended, so that
+  // as many as it has room for are under way to the end.
+  double most = llvm::divideCeil(choice.blocks, target.multiprocessors);
+  double atOnce = std::min<double>(most, choice.blocksPerMultiprocessor);
+  double warps = atOnce * choice.warps;
+  double busiestPartition = std::ceil(warps / partitionsOfMultiprocessor);
+  double occupancy = std::min(
+      warps * sums / (warps * sums + halfOfSums),
+      warps / (busiestPartition * partitionsOfMultiprocessor) / reachedPeak);
+  double covered = (choice.stages * atOnce - 1) * perBlock / chunks;
+  double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
+                 chunkNanoseconds / atOnce;
+  double nanoseconds =
+      most * perBlock / occupancy +
+      most / atOnce * (memoryLatencyNanoseconds + chunks * stall);
   double bytes = facts.batches * depth * getLoaded(facts.rows, facts.columns);
   double share = reachedBandwidth * target.dramBytesPerSecond / 1e9;
   return std::max(nanoseconds, bytes / share);
@@ -235,7 +238,7 @@ chooseContraction(const ContractionFacts &facts,
     if (pins.stages)
       depths = {pins.stages};
     else if (stages > 1)
-      depths = {stages, 2, 1}; // where shared memory is short
+      depths = {1, 2, stages}; // as few as hide the latency
     considerTiles(depths);
   };
   int64_t leastChunk =

@@ -53,6 +53,20 @@ public:
   /// and pays.
   void fuseSiblings();
 
+  /// A group of maps, in order, and the primitives of each group that reads
+  /// what it computes.
+  struct Recomputed {
+    llvm::SmallVector<mlir::Operation *> maps;
+    std::vector<llvm::SmallVector<mlir::Operation *>> readers;
+  };
+
+  /// Groups of maps that take less time if each of their readers computes them
+  /// for itself, none of which reads from another.
+  llvm::SmallVector<Recomputed> findRecomputed() const;
+
+  /// Estimate of all kernels.
+  double getSeconds() const;
+
   /// Says what was merged and what was not, with numbers; `nothing` if there
   /// was no pair to look at.
   void emitRemarks(llvm::StringRef category, llvm::StringRef nothing);
@@ -152,6 +166,8 @@ private:
   /// Whether `reader` depends on `source`, both groups, not counting what it
   /// reads from it directly if `isIndirect`.
   bool dependsOn(unsigned reader, unsigned source, bool isIndirect) const;
+  Group getRecomputing(const Group &reader, const Group &source) const;
+  llvm::SmallVector<unsigned> getReaders(unsigned index) const;
   KernelCost getCost(const Group &group) const;
   double getEvaluations(const Primitive &primitive,
                         llvm::ArrayRef<Axis> kept) const;
@@ -187,6 +203,21 @@ private:
   /// Groups by what siblings have in common.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> readers;
   std::map<llvm::SmallVector<int64_t>, llvm::SmallVector<unsigned>> smallGroups;
+};
+
+/// Copies of maps, one for each reader but the first.
+class Recomputation {
+public:
+  void apply(mlir::RewriterBase &rewriter,
+             llvm::ArrayRef<FusionGroups::Recomputed> recomputed);
+  void undo(mlir::RewriterBase &rewriter);
+
+private:
+  void copyViews(mlir::RewriterBase &rewriter, mlir::Value value,
+                 mlir::IRMapping &copies);
+
+  llvm::SmallVector<mlir::Operation *> created;
+  llvm::SmallVector<std::pair<mlir::OpOperand *, mlir::Value>> changed;
 };
 
 } // namespace deplo::graph
