@@ -65,10 +65,22 @@ static int64_t getTotalBytes(const ContractionChoice &choice,
              : 0;
 }
 
+double ContractionFacts::getComputeNanoseconds(const TargetDescription &target,
+                                               int64_t blockRows,
+                                               int64_t blockColumns) const {
+  // Shared memory serves as many bytes in a cycle as the pipes do operations.
+  auto getCycles = [&](const OperandFacts &operands) {
+    return operands.operations + operands.bytesComputedFrom +
+           double(operands.computed) * elementBytes;
+  };
+  return (blockRows * getCycles(ofRows) + blockColumns * getCycles(ofColumns)) *
+         2e9 * target.multiprocessors / target.f32FlopsPerSecond;
+}
+
 /// Of a chunk, or in a block or thread: what all operands have.
 static int64_t getLines(const ContractionFacts &facts, int64_t rows,
                         int64_t columns) {
-  return rows * facts.rowOperands + columns * facts.columnOperands;
+  return rows * facts.ofRows.count + columns * facts.ofColumns.count;
 }
 
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
@@ -86,12 +98,14 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
       getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
   // Rows of a chunk, those along what is summed over padded by a vector.
   choice.sharedBytes =
-      (getLines(facts, choice.blockRows, choice.blockColumns) * choice.chunk *
-           facts.elementBytes +
+      (facts.getCopiedBytes(choice.blockRows, choice.blockColumns) *
+           choice.chunk +
        getLines(facts, facts.isLhsAlongDepth ? choice.blockRows : 0,
                 facts.isRhsAlongDepth ? choice.blockColumns : 0) *
            vectorBytes) *
           choice.stages +
+      facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
+          choice.chunk +
       getTotalBytes(choice, facts);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
@@ -122,16 +136,17 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   constexpr int64_t resultBytes = 4;
   double run = choice.chunk * facts.elementBytes < lineBytes ? shortRunCost : 1;
   auto getLoaded = [&](int64_t rows, int64_t columns) {
-    return rows * facts.rowOperands * (facts.isLhsAlongDepth ? run : 1) +
-           columns * facts.columnOperands * (facts.isRhsAlongDepth ? run : 1);
+    return facts.getCopiedBytes(rows, 0) * (facts.isLhsAlongDepth ? run : 1) +
+           facts.getCopiedBytes(0, columns) * (facts.isRhsAlongDepth ? run : 1);
   };
-  double fill = (getLoaded(choice.blockRows, choice.blockColumns) * depth *
-                     facts.elementBytes +
+  double fill = (getLoaded(choice.blockRows, choice.blockColumns) * depth +
                  double(choice.blockRows) * choice.blockColumns * resultBytes) /
                 (target.dramBytesPerSecond / 1e9 / target.multiprocessors);
   bool isStraight = choice.chunk <= choice.vector * choice.unroll;
   double work = arithmetic * std::max(1.0, reads) / reachedPeak *
-                (isStraight ? 1 : stepLoopCost);
+                    (isStraight ? 1 : stepLoopCost) +
+                depth * facts.getComputeNanoseconds(target, choice.blockRows,
+                                                    choice.blockColumns);
   // What doesn't limit still costs something.
   double perBlock = choice.stages > 1
                         ? std::max(work, fill) + std::min(work, fill) / 8
@@ -145,18 +160,16 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double atOnce = std::min<double>(most, choice.blocksPerMultiprocessor);
   double warps = atOnce * choice.warps;
   double busiestPartition = std::ceil(warps / partitionsOfMultiprocessor);
-  double occupancy =
-      std::min(warps * sums / (warps * sums + halfOfSums),
-               warps / (busiestPartition * partitionsOfMultiprocessor) /
-                   reachedPeak);
+  double occupancy = std::min(
+      warps * sums / (warps * sums + halfOfSums),
+      warps / (busiestPartition * partitionsOfMultiprocessor) / reachedPeak);
   double covered = (choice.stages * atOnce - 1) * perBlock / chunks;
   double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
                  chunkNanoseconds / atOnce;
   double nanoseconds =
       most * perBlock / occupancy +
       most / atOnce * (memoryLatencyNanoseconds + chunks * stall);
-  double bytes = facts.batches * depth * facts.elementBytes *
-                 getLoaded(facts.rows, facts.columns);
+  double bytes = facts.batches * depth * getLoaded(facts.rows, facts.columns);
   double share = reachedBandwidth * target.dramBytesPerSecond / 1e9;
   return std::max(nanoseconds, bytes / share);
 }

@@ -168,12 +168,6 @@ def test_epilogues_are_part_of_the_kernel(name, device):
     assert len(compiled.report["kernels"]) == 1
 
 
-def test_operands_that_are_computed_are_computed_once():
-    x, y = randn(64, 32), randn(32, 64, seed=1)
-    compiled = deplo.compile(lambda x, y: F.silu(x) @ y, (x, y), device="host")
-    assert len(compiled.report["kernels"]) == 2
-
-
 def test_special_values_are_those_of_ieee(device):
     x, y = randn(9, 17), randn(17, 33, seed=1)
     x[1, 3], x[2, 4], y[5, 6], y[7, 8] = torch.inf, torch.nan, -torch.inf, torch.nan

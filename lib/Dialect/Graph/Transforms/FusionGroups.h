@@ -132,6 +132,8 @@ private:
   void countUses();
   llvm::SmallVector<Edge> getEdges() const;
   void mergeBetween(unsigned producer, unsigned consumer);
+  void fuseEdges(
+      llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> &refusals);
 
   /// Merges the group of `producer` into the group of `consumer`; if it can't,
   /// returns why.
@@ -149,6 +151,11 @@ private:
   std::optional<std::string> checkBoundary(const Group &merged);
   std::optional<std::string> checkOperands(const Group &from,
                                            const Group &into) const;
+  std::optional<std::pair<unsigned, Use>> findOperand(const Group &from,
+                                                      const Group &into) const;
+  bool isMapOfElements(const Group &group) const;
+  size_t countSummedLoops(const Group &group) const;
+  double countTiles(unsigned contraction, unsigned number) const;
   std::optional<std::string> checkContractions(const Group &first,
                                                const Group &second) const;
   bool shareOperand(const Primitive &first, const Primitive &second) const;
@@ -177,6 +184,9 @@ private:
   mlir::func::FuncOp function;
   MachineModel machine;
   FusionPolicy policy;
+  /// Whether maps may become part of the contractions that take them as
+  /// operands.
+  bool mergesOperands = false;
   SymbolicSizes sizes;
   IterationSpace space;
   std::vector<Primitive> primitives;

@@ -208,14 +208,18 @@ void stageRows(llvm::ArrayRef<StagedRow> rows);
 struct StagedOperands {
   mlir::scf::ForOp loop;
   llvm::SmallVector<LoadOp> loads;
+  /// Operands that are computed of loads, and the operations that do.
+  llvm::SmallVector<mlir::Value> computed;
+  llvm::SmallVector<mlir::Operation *> map;
 
   int64_t getBytes() const;
 };
 
-/// The operands of tile.dots that are loaded in loops.
+/// The operands of tile.dots that are loaded in loops, or computed of that.
 llvm::SmallVector<StagedOperands> findOperands(KernelOp kernel);
 
-/// Copies each chunk of the operands to shared memory and reads it there.
+/// Copies each chunk of the operands to shared memory and reads it there; what
+/// is computed is written there once.
 void stageOperands(const StagedOperands &operands);
 
 //===----------------------------------------------------------------------===//
