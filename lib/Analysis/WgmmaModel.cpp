@@ -33,9 +33,8 @@ static constexpr double blockNanoseconds = 2000;
 
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
-  return (choice.blockRows * facts.rowOperands +
-          choice.blockColumns * facts.columnOperands) *
-         choice.chunk * facts.elementBytes;
+  return facts.getCopiedBytes(choice.blockRows, choice.blockColumns) *
+         choice.chunk;
 }
 
 static bool fits(MmaChoice &choice, const ContractionFacts &facts,
@@ -100,9 +99,8 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
   double nanoseconds =
       whole * (chunks * estimateChunk(choice, facts, target, choice.blocks) +
                blockNanoseconds);
-  double bytes =
-      double(facts.batches) * facts.depth * facts.elementBytes *
-      (facts.rows * facts.rowOperands + facts.columns * facts.columnOperands);
+  double bytes = double(facts.batches) * facts.depth *
+                 facts.getCopiedBytes(facts.rows, facts.columns);
   return std::max(nanoseconds, bytes / target.dramBytesPerSecond * 1e9);
 }
 

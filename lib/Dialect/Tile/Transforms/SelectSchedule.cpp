@@ -92,11 +92,16 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   return success();
 }
 
-/// Whether wgmma, which reads its operands from shared memory, takes them.
+/// Whether wgmma takes the operands, which it reads from shared memory as they
+/// are in memory.
 static bool suitsWgmma(loop::Contraction &contraction,
                        const TargetDescription &target) {
-  Type element = contraction.lhs.getMemRefType().getElementType();
+  Type element = contraction.lhs.value.getType();
+  auto isMapped = [](const loop::Contraction::Product &product) {
+    return product.lhs.isMapped() || product.rhs.isMapped();
+  };
   return target.wgmmaFlopsPerSecond > 0 &&
+         llvm::none_of(contraction.products, isMapped) &&
          contraction.getTransposition() == "NT" &&
          (element.isF16() || element.isBF16());
 }
