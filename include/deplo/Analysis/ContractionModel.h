@@ -70,11 +70,14 @@ struct ContractionFacts {
 struct ContractionPins {
   int64_t blockRows = 0, blockColumns = 0, threadRows = 0, threadColumns = 0;
   int64_t warps = 0, chunk = 0, unroll = 0, vector = 0, stages = 0;
+  std::optional<bool> isTransposed;
 };
 
 struct ContractionChoice {
   int64_t blockRows, blockColumns, threadRows, threadColumns;
   int64_t warps, chunk, vector, unroll, stages;
+  /// Whether chunks have a row for each summed element (transpose_smem).
+  bool isTransposed = false;
 
   // Figures.
   int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;

@@ -209,6 +209,8 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   numbers.unroll = given.unroll.value_or(0);
   numbers.vector = given.vector.value_or(0);
   numbers.stages = pins.stages.value_or(0);
+  if (pins.transposeSmem != Choice::Auto)
+    numbers.isTransposed = pins.transposeSmem == Choice::Always;
   std::string error;
   std::optional<ContractionChoice> choice =
       chooseContraction(facts, target, numbers, error);
@@ -223,7 +225,8 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       choice->chunk, choice->unroll,
       {choice->threadRows, choice->threadColumns}, choice->stages,
       AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs,
-      pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
+      choice->isTransposed ? Choice::Always : pins.transposeSmem,
+      pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
       pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
