@@ -21,15 +21,30 @@ static constexpr int64_t rowBytes = 128;
 /// Of shared memory, which a multiprocessor reads in a cycle.
 static constexpr double lineBytes = 128;
 
-/// What a block takes beside its chunks: barriers, start, and the registers'
-/// way to memory.
+/// Of a block's barriers.
 static constexpr int64_t barrierBytes = 1024;
 /// Registers of a thread beside accumulators.
 static constexpr int64_t forAddresses = 56;
-/// Waiting for a chunk and releasing it, of which most is hidden.
-static constexpr double chunkNanoseconds = 15;
+
+// Fitted to schedules of bf16 products of 1024 to 8192 rows, columns and sums,
+// measured on an H200 (docs/rationale/contractions.md).
+
+/// The part of the rate on the data sheet that the power of a device allows.
+static constexpr double reachedRate = 0.81;
+/// From a copy's start to its bytes while all multiprocessors copy.
+static constexpr double copyNanoseconds = 1000;
+/// What doesn't limit a chunk, and what doesn't limit a wave, count so much.
+static constexpr double shareOfChunk = 0.05, shareOfWave = 0.25;
 /// A block's start, its first copies and its last stores.
-static constexpr double blockNanoseconds = 2000;
+static constexpr double blockNanoseconds = 900;
+/// What L2 gives all multiprocessors together, in times the bandwidth of
+/// memory.
+static constexpr double fillBandwidth = 2.6;
+/// The part of the bandwidth on the data sheet that streams reach, and what of
+/// its share a multiprocessor can stream.
+static constexpr double reachedBandwidth = 0.9, streamBurst = 1.5;
+/// What is read again and again stays in L2 if it takes so much of it.
+static constexpr double partOfL2 = 0.6;
 
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
@@ -55,16 +70,19 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
          choice.sharedBytes <= target.sharedPerBlock;
 }
 
-/// What a block takes for a chunk while `blocks` run: the slower of
-/// instructions, which read shared memory, and copies.
+/// What a block takes for a chunk while `blocks` run: the slowest of
+/// instructions, what these read of shared memory, and copies; a ring is
+/// refilled once in a latency.
 static double estimateChunk(const MmaChoice &choice,
                             const ContractionFacts &facts,
                             const TargetDescription &target, int64_t blocks) {
-  double multiplyAddsPerNanosecond = target.wgmmaFlopsPerSecond / 2e9 /
-                                     target.multiprocessors * 2 /
+  double multiplyAddsPerNanosecond = reachedRate * target.wgmmaFlopsPerSecond /
+                                     2e9 / target.multiprocessors * 2 /
                                      facts.elementBytes;
   double cyclesPerNanosecond =
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
+  double bandwidth = target.dramBytesPerSecond / 1e9;
+
   double groups = double(choice.warps) / warpsPerGroup;
   double groupRows = choice.warpRows * warpsPerGroup;
   double arithmetic = double(facts.sums) * choice.blockRows *
@@ -75,33 +93,44 @@ static double estimateChunk(const MmaChoice &choice,
       (groupRows + choice.warpColumns * groupRows / instructionRows) *
       choice.chunk * facts.elementBytes;
   double reads = readBytes / lineBytes / cyclesPerNanosecond;
-  double memoryShare = target.dramBytesPerSecond / 1e9 / target.multiprocessors;
-  double idle =
-      double(target.multiprocessors) / std::min(blocks, target.multiprocessors);
-  double fillRate =
-      memoryShare * std::min(l2Bandwidth * idle, l2Bandwidth + bandwidthBurst);
-  double fill = getCopiedBytes(choice, facts) / fillRate;
-  double refill =
-      memoryLatencyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
+  double copiedBytes = getCopiedBytes(choice, facts);
+  double fill = std::max(
+      copiedBytes * target.multiprocessors / (bandwidthBurst * bandwidth),
+      blocks * copiedBytes / (fillBandwidth * bandwidth));
   double slowest = std::max({arithmetic, reads, fill});
-  double work = slowest + (arithmetic + reads + fill - slowest) / 8;
-  return std::max(work, refill) + chunkNanoseconds;
+  double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
+  double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
+  return std::max(work, refill);
 }
 
+/// What all blocks take, one on each multiprocessor, wave after wave: chunks,
+/// or the bytes of the operands from memory.
 static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                        const TargetDescription &target) {
   choice.blocks = facts.batches *
                   int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
                   int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
   double chunks = llvm::divideCeil(facts.depth, choice.chunk);
-  choice.waves = double(choice.blocks) / target.multiprocessors;
-  int64_t whole = llvm::divideCeil(choice.blocks, target.multiprocessors);
-  double nanoseconds =
-      whole * (chunks * estimateChunk(choice, facts, target, choice.blocks) +
-               blockNanoseconds);
   double bytes = double(facts.batches) * facts.depth *
                  facts.getCopiedBytes(facts.rows, facts.columns);
-  return std::max(nanoseconds, bytes / target.dramBytesPerSecond * 1e9);
+  double bandwidth = target.dramBytesPerSecond / 1e9 *
+                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
+  choice.waves = double(choice.blocks) / target.multiprocessors;
+  double nanoseconds = 0;
+  for (int64_t rest = choice.blocks; rest > 0;) {
+    int64_t wave = std::min(rest, target.multiprocessors);
+    int64_t waves = rest / wave;
+    double computed = chunks * estimateChunk(choice, facts, target, wave);
+    double streamed =
+        bytes * wave / choice.blocks / bandwidth /
+        std::min(reachedBandwidth,
+                 streamBurst * double(wave) / target.multiprocessors);
+    nanoseconds +=
+        waves * (std::max(computed, streamed) +
+                 std::min(computed, streamed) * shareOfWave + blockNanoseconds);
+    rest -= waves * wave;
+  }
+  return nanoseconds;
 }
 
 static std::vector<int64_t> getPowers(int64_t least, int64_t most,
@@ -131,7 +160,11 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
   auto consider = [&] {
     int64_t rowWarps = choice.blockRows / choice.warpRows;
     choice.warps = rowWarps * (choice.blockColumns / choice.warpColumns);
-    bool isWhole = choice.warps > 0 && rowWarps % warpsPerGroup == 0 &&
+    // Warpgroups begin at whole swizzles of columns that lie along rows.
+    bool isAligned = facts.isRhsAlongDepth ||
+                     choice.warpColumns == choice.blockColumns ||
+                     choice.warpColumns * facts.elementBytes % rowBytes == 0;
+    bool isWhole = choice.warps > 0 && isAligned && rowWarps % warpsPerGroup == 0 &&
                    chunk % depth == 0 &&
                    chunk * facts.elementBytes <= rowBytes &&
                    (pins.warps == 0 || choice.warps == pins.warps) &&

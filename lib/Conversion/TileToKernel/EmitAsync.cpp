@@ -127,17 +127,30 @@ void KernelEmitter::emitTmaCopy(tile::TmaCopyOp op) {
       coordinate = arith::TruncIOp::create(builder, i32, coordinate);
     corner.push_back(coordinate);
   }
-  size_t number = llvm::find(maps, getTensorMap(kernel, op)) - maps.begin();
-  Value map = entry->getArgument(number);
+  tile::TensorMapAttr map = getTensorMap(kernel, op);
+  Value argument =
+      entry->getArgument(llvm::find(maps, map) - maps.begin());
   auto clusterPointer =
       LLVM::LLVMPointerType::get(builder.getContext(), clusterAddressSpace);
-  Value place = LLVM::AddrSpaceCastOp::create(builder, clusterPointer,
-                                              lookup(op.getBuffer()));
-  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-      builder, place, map, corner, barrier, /*im2colOffsets=*/ValueRange(),
-      /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
-      NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
-      /*predicate=*/Value());
+  // A box for each piece of the rows.
+  int64_t width = map.getBox()[0];
+  int64_t pieces = buffer.getShape().back() / width;
+  Value start = corner.front();
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    corner.front() = builder.createOrFold<arith::AddIOp>(
+        start, arith::ConstantIntOp::create(builder, i32, piece * width));
+    Value place = LLVM::GEPOp::create(
+        builder, lookup(op.getBuffer()).getType(), builder.getI8Type(),
+        lookup(op.getBuffer()),
+        ArrayRef<LLVM::GEPArg>{
+            int32_t(piece * (buffer.getSizeInBytes() / pieces))});
+    place = LLVM::AddrSpaceCastOp::create(builder, clusterPointer, place);
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        builder, place, argument, corner, barrier,
+        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+        /*group=*/nullptr, /*predicate=*/Value());
+  }
 }
 
 //===----------------------------------------------------------------------===//

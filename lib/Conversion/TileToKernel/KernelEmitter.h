@@ -129,13 +129,13 @@ private:
   mlir::LogicalResult emitProducer(tile::ProducerOp op);
   void emitAsyncDot(tile::AsyncDotOp op);
   mlir::Value getMBarrier(mlir::Value barriers, mlir::Value index);
-  /// Of an operand of wgmma; the upper half is a constant.
+  struct WgmmaOperand;
+  /// Where a matrix starts; what else is in the lower half, and the upper one.
   struct MatrixDescriptor {
     mlir::Value lower;
-    uint32_t upper;
+    uint32_t leading, upper;
   };
-  MatrixDescriptor getMatrixDescriptor(mlir::Value buffer,
-                                       tile::BufferType type);
+  MatrixDescriptor getMatrixDescriptor(const WgmmaOperand &operand);
   mlir::Value packDescriptor(const MatrixDescriptor &descriptor, int64_t units);
 
   // Clusters (EmitClusterReduce.cpp).

@@ -116,6 +116,10 @@ TensorMapAttr getTensorMap(MemRefType memref, ArrayRef<int64_t> dims,
 TensorMapAttr getTensorMap(TmaCopyOp copy, int64_t argument,
                            std::string &reason) {
   BufferType buffer = copy.getBuffer().getType();
+  SmallVector<int64_t> box(buffer.getShape());
+  if (buffer.getLayout().getSplit()) // one piece of all rows
+    box.back() = buffer.getLayout().getSwizzle() * 8 /
+                 buffer.getElementType().getIntOrFloatBitWidth();
   if (buffer.getLayout().getPad() != 0) {
     reason = "copies to a buffer with a pad";
     return {};
@@ -124,7 +128,7 @@ TensorMapAttr getTensorMap(TmaCopyOp copy, int64_t argument,
                       getSpannedDims(copy.getDims(),
                                      copy.getMemRefType().getRank(),
                                      buffer.getRank()),
-                      buffer.getShape(), copy.getBounds(),
+                      box, copy.getBounds(),
                       buffer.getLayout().getSwizzle(), argument, reason);
 }
 

@@ -36,12 +36,13 @@ LogicalResult AsyncDotOp::verify() {
         std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
     llvm::SmallDenseSet<int64_t> distinct(dims.begin(), dims.end());
     if (static_cast<int64_t>(dims.size()) != type.getRank() || dims.empty() ||
-        distinct.size() != dims.size() || dims.back() != rank ||
+        distinct.size() != dims.size() ||
+        !llvm::is_contained(dims.take_back(2), rank) ||
         llvm::any_of(dims,
                      [&](int64_t dim) { return dim < 0 || dim > rank; })) // C1
       return emitOpError() << "dims of " << name << " must be "
                            << type.getRank() << " different numbers from 0 to "
-                           << rank << ", " << rank << " the last of them";
+                           << rank << ", " << rank << " one of the last two";
     for (auto [size, dim] : llvm::zip_equal(type.getShape(), dims)) {
       int64_t expected = dim < rank ? result.getDimSize(dim) : sizes[rank];
       if (expected >= 0 && size != expected) // C2
@@ -63,10 +64,19 @@ LogicalResult AsyncDotOp::verify() {
     return emitOpError() << "multiplies " << element << " into "
                          << result.getElementType()
                          << ", expected f16 or bf16 into f32";
-  int64_t rowBytes = sizes[rank] * element.getIntOrFloatBitWidth() / 8;
-  if (!llvm::is_contained({32, 64, 128}, rowBytes)) // C4
-    return emitOpError() << "has operands with rows of " << rowBytes
-                         << " bytes, expected 32, 64 or 128";
+  for (auto [type, dims] : {std::pair(getLhs().getType(), getLhsDims()),
+                            std::pair(getRhs().getType(), getRhsDims())}) {
+    constexpr int64_t leastBytes = 32;
+    int64_t rowBytes =
+        type.getShape().back() * element.getIntOrFloatBitWidth() / 8;
+    if (dims.back() == rank
+            ? !llvm::is_contained({32, 64, 128}, rowBytes)
+            : rowBytes % leastBytes != 0) // C4
+      return emitOpError() << "has an operand with rows of " << rowBytes
+                           << " bytes, expected "
+                           << (dims.back() == rank ? "32, 64 or 128"
+                                                   : "a multiple of 32");
+  }
   if (getAtom().getKind() != AtomKind::Wgmma ||
       static_cast<int64_t>(getAtom().getWarps().size()) != rank) // C5
     return emitOpError() << "has the atom " << getAtom()

@@ -164,7 +164,7 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 
 LogicalResult
 SharedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   int64_t pad, int64_t swizzle) {
+                   int64_t pad, int64_t swizzle, bool split) {
   if (pad < 0) // C1
     return emitError() << "pad of " << pad << " elements is negative";
   if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128) // C2
@@ -172,6 +172,8 @@ SharedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                        << " bytes, expected 0, 32, 64 or 128";
   if (swizzle != 0 && pad != 0) // C3
     return emitError() << "a swizzled buffer has no pad";
+  if (split && swizzle == 0) // C4
+    return emitError() << "rows are split at a swizzle, there is none";
   return success();
 }
 

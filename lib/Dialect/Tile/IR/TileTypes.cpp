@@ -80,6 +80,8 @@ SharedBuffer BufferType::getModel() const {
   model.pad = getLayout().getPad();
   int64_t rowBytes =
       getShape().empty() ? 0 : getShape().back() * model.elementBytes;
+  if (getLayout().getSplit())
+    rowBytes = model.splitBytes = getLayout().getSwizzle();
   model.swizzle = Swizzle::ofRows(getLayout().getSwizzle(), rowBytes);
   return model;
 }

@@ -5,7 +5,9 @@
 
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/FusionCost.h"
+#include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 using namespace mlir;
@@ -63,6 +65,73 @@ bool suitsMma(loop::Contraction &contraction, Precision precision,
          contraction.reduce.getResult(0).getType().isF32() &&
          (element.isF16() || element.isBF16() ||
           (element.isF32() && precision == Precision::TF32));
+}
+
+bool suitsWgmma(loop::Contraction &contraction,
+                const TargetDescription &target) {
+  Type element = contraction.lhs.value.getType();
+  Value depth = contraction.reduce.getInductionVar();
+  // Buffers have what memory has, along the sum or along the result.
+  auto suits = [&](const loop::Contraction::Operand &operand, unsigned axis) {
+    return !operand.isMapped() &&
+           (loop::isContiguous(operand.load, depth) ||
+            loop::isContiguous(operand.load,
+                               contraction.axes[axis].getInductionVar()));
+  };
+  return target.wgmmaFlopsPerSecond > 0 &&
+         (element.isF16() || element.isBF16()) &&
+         llvm::all_of(contraction.products, [&](auto &product) {
+           return suits(product.lhs, product.rowAxis) &&
+                  suits(product.rhs, product.columnAxis);
+         });
+}
+
+/// Whether a tensor map can copy boxes of what `load` reads.
+static bool suitsTensorMap(loop::LoadOp load, const SymbolicSizes &sizes,
+                           int64_t alignment) {
+  constexpr int64_t unit = 16, mostDims = 5;
+  MemRefType type = load.getMemRefType();
+  auto [strides, offset] = type.getStridesAndOffset();
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  SmallVector<int64_t> numbers(type.getShape());
+  llvm::append_range(numbers, strides);
+  numbers.push_back(offset);
+  if (alignment < unit || type.getRank() > mostDims || load.getOtherwise() ||
+      llvm::any_of(numbers,
+                   [&](int64_t number) { return sizes.isSymbolic(number); }) ||
+      offset * bytes % unit != 0)
+    return false;
+  return llvm::all_of(llvm::zip_equal(type.getShape(), strides), [&](auto dim) {
+    auto [size, stride] = dim;
+    return size == 1 || stride == 1 || (stride > 0 && stride * bytes % unit == 0);
+  });
+}
+
+std::optional<std::pair<AtomKind, MmaChoice>>
+chooseTensorCores(loop::Contraction &contraction, Precision precision,
+                  const TargetDescription &target, int64_t alignment,
+                  const MmaPins &pins, std::optional<AtomKind> atom,
+                  std::string &error) {
+  ContractionFacts facts = getContractionFacts(contraction, precision);
+  SymbolicSizes sizes = SymbolicSizes::get(
+      contraction.reduce->getParentOfType<loop::KernelOp>());
+  bool mayChoose =
+      suitsWgmma(contraction, target) &&
+      llvm::all_of(contraction.products, [&](auto &product) {
+        return suitsTensorMap(product.lhs.load, sizes, alignment) &&
+               suitsTensorMap(product.rhs.load, sizes, alignment);
+      });
+  std::optional<MmaChoice> byWgmma, byMma;
+  std::string reason;
+  if (atom == AtomKind::Wgmma || (!atom && mayChoose))
+    byWgmma = chooseWgmma(facts, target, pins, atom ? error : reason);
+  if (atom != AtomKind::Wgmma)
+    byMma = chooseMma(facts, target, pins, error);
+  if (byWgmma && (!byMma || byWgmma->nanoseconds < byMma->nanoseconds))
+    return std::pair(AtomKind::Wgmma, *byWgmma);
+  if (byMma)
+    return std::pair(AtomKind::MmaSync, *byMma);
+  return std::nullopt;
 }
 
 } // namespace deplo::tile

@@ -33,10 +33,13 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
     return choice ? std::optional(choice->nanoseconds) : std::nullopt;
   };
   if (auto contraction = loop::findContraction(kernel)) {
-    ContractionFacts facts = getContractionFacts(*contraction, precision);
-    if (suitsMma(*contraction, precision, target))
-      return getTime(chooseMma(facts, target, {}, error));
-    return getTime(chooseContraction(facts, target, {}, error));
+    if (suitsMma(*contraction, precision, target)) {
+      auto choice = chooseTensorCores(*contraction, precision, target,
+                                      alignment, {}, std::nullopt, error);
+      return choice ? std::optional(choice->second.nanoseconds) : std::nullopt;
+    }
+    return getTime(chooseContraction(
+        getContractionFacts(*contraction, precision), target, {}, error));
   }
   return getTime(chooseSchedule(getScheduleFacts(kernel, alignment, sizes),
                                 target, {}, error));

@@ -20,7 +20,6 @@
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/MmaModel.h"
 #include "deplo/Analysis/ScheduleModel.h"
-#include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -48,8 +47,8 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
                        const TargetDescription &target);
   LogicalResult select(loop::Contraction contraction, const Pins &pins,
                        const TargetDescription &target);
-  LogicalResult selectMma(loop::Contraction contraction, AtomKind atom,
-                          const Pins &pins, const TargetDescription &target);
+  LogicalResult selectMma(loop::Contraction contraction, const Pins &pins,
+                          const TargetDescription &target);
   template <typename Choice>
   void report(loop::Contraction contraction, const Choice &choice);
 
@@ -92,20 +91,6 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   return success();
 }
 
-/// Whether wgmma takes the operands, which it reads from shared memory as they
-/// are in memory.
-static bool suitsWgmma(loop::Contraction &contraction,
-                       const TargetDescription &target) {
-  Type element = contraction.lhs.value.getType();
-  auto isMapped = [](const loop::Contraction::Product &product) {
-    return product.lhs.isMapped() || product.rhs.isMapped();
-  };
-  return target.wgmmaFlopsPerSecond > 0 &&
-         llvm::none_of(contraction.products, isMapped) &&
-         contraction.getTransposition() == "NT" &&
-         (element.isF16() || element.isBF16());
-}
-
 template <typename Choice>
 void SelectSchedulePass::report(loop::Contraction contraction,
                                 const Choice &choice) {
@@ -129,7 +114,7 @@ void SelectSchedulePass::report(loop::Contraction contraction,
 }
 
 LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
-                                            AtomKind atom, const Pins &pins,
+                                            const Pins &pins,
                                             const TargetDescription &target) {
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
   MmaPins numbers;
@@ -145,27 +130,24 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   numbers.chunk = pins.numbers.chunk.value_or(0);
   numbers.stages = pins.stages.value_or(0);
   std::string error;
-  std::optional<MmaChoice> choice =
-      atom == AtomKind::Wgmma
-          ? chooseWgmma(getContractionFacts(contraction, mode), target, numbers,
-                        error)
-          : chooseMma(getContractionFacts(contraction, mode), target, numbers,
-                      error);
-  if (!choice)
+  auto chosen = chooseTensorCores(contraction, mode, target, alignment, numbers,
+                                  pins.atom, error);
+  if (!chosen)
     return kernel.emitOpError("has no schedule: ") << error;
+  auto [atom, choice] = *chosen;
   SmallVector<int64_t> block(contraction.axes.size(), 1);
-  block[contraction.rowAxis] = choice->blockRows;
-  block[contraction.columnAxis] = choice->blockColumns;
+  block[contraction.rowAxis] = choice.blockRows;
+  block[contraction.columnAxis] = choice.blockColumns;
   // The widest access: what a thread holds of a fragment is narrower.
   int64_t vector =
       pins.numbers.vector.value_or(16 / contraction.getElementBytes());
   kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), block, choice->warps, vector, /*cluster=*/1, choice->chunk,
-      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages, atom,
-      {choice->warpRows, choice->warpColumns}, mode, pins.stageInputs,
+      &getContext(), block, choice.warps, vector, /*cluster=*/1, choice.chunk,
+      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice.stages, atom,
+      {choice.warpRows, choice.warpColumns}, mode, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
       pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
-  report(contraction, *choice);
+  report(contraction, choice);
   return success();
 }
 
@@ -188,13 +170,12 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   if (pins.atom == AtomKind::Wgmma && !suitsWgmma(contraction, target))
     return kernel.emitOpError("has no schedule: ")
            << target.chip << " multiplies no such operands by wgmma, which "
-           << "takes f16 or bf16 summed over along their rows on sm_90a; drop "
-              "atom=wgmma";
+           << "takes rows of f16 or bf16 that are summed over, or are the "
+              "result's, on sm_90a; drop atom=wgmma";
   // A thread's tile is of multiply-adds.
-  AtomKind atom = pins.atom.value_or(pins.thread.empty() ? AtomKind::MmaSync
-                                                         : AtomKind::FMA);
-  if (atom != AtomKind::FMA && isMma)
-    return selectMma(contraction, atom, pins, target);
+  bool isFma = pins.atom ? pins.atom == AtomKind::FMA : !pins.thread.empty();
+  if (!isFma && isMma)
+    return selectMma(contraction, pins, target);
   ContractionFacts facts = getContractionFacts(contraction, mode);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];

@@ -9,9 +9,18 @@
 //
 //   %a = tile.alloc : !tile.buffer<4x128x64xbf16, #tile.shared<swizzle = 128>>
 //
+// and, where wgmma finds what is summed over in columns,
+//
+//   %b = tile.alloc : !tile.buffer<4x64x256xbf16, #tile.shared<>>
+//
+// becomes
+//
+//   %b = tile.alloc :
+//     !tile.buffer<4x64x256xbf16, #tile.shared<swizzle = 128, split = true>>
+//
 // Legality: all accesses go through coordinates, but for those of wgmma and of
 // tensor maps, which know the same swizzles. Rows are one atom of the swizzle
-// long (32, 64 or 128 bytes; a chunk is no longer).
+// long (32, 64 or 128 bytes; a chunk is no longer) or are split in such.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
@@ -44,8 +53,11 @@ int64_t tile::swizzleForWgmma(AllocOp alloc) {
   BufferType type = alloc.getType();
   int64_t span = type.getShape().back() *
                  type.getElementType().getIntOrFloatBitWidth() / 8;
-  setLayout(alloc, SharedAttr::get(alloc.getContext(), /*pad=*/0, span));
-  return span;
+  constexpr int64_t longest = 128;
+  int64_t swizzle = std::min(span, longest);
+  setLayout(alloc, SharedAttr::get(alloc.getContext(), /*pad=*/0, swizzle,
+                                   /*split=*/span > swizzle));
+  return swizzle;
 }
 
 namespace {

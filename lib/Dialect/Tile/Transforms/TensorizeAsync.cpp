@@ -14,8 +14,9 @@
 //   tile.await %t
 //
 // Legality: products of f16 and bf16 are exact in f32; sums are in f32, in
-// another order. Operands are whole buffers whose rows are summed over, and the
-// tile is a whole number of instructions for each warpgroup.
+// another order. Operands are whole buffers, whose rows are summed over or are
+// those of the result, in whole swizzles for each warpgroup; and the tile is a
+// whole number of instructions for each.
 
 #include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -41,6 +42,7 @@ static Value getWholeBuffer(Value operand) {
 FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
                                            ArrayRef<int64_t> warpTile,
                                            int64_t warps, std::string &reason) {
+  constexpr int64_t warpsPerGroup = 4, mostSwizzle = 128;
   RankedTensorType type = dot.getType();
   Type element = dot.getLhs().getType().getElementType();
   int64_t rank = type.getRank();
@@ -56,12 +58,10 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
   if (!lhs || !rhs)
     return refuse("wgmma reads operands from shared memory, stage_inputs put "
                   "none there");
-  if (dot.getLhsDims().back() != rank || dot.getRhsDims().back() != rank)
-    return refuse("rows of an operand are not what is summed over");
-  int64_t rowBytes =
-      dot.getContractedSize() * element.getIntOrFloatBitWidth() / 8;
-  if (!llvm::is_contained({32, 64, 128}, rowBytes))
-    return refuse("a chunk has rows of " + llvm::Twine(rowBytes) +
+  int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
+  int64_t chunkBytes = dot.getContractedSize() * elementBytes;
+  if (!llvm::is_contained({32, 64, 128}, chunkBytes))
+    return refuse("a chunk has rows of " + llvm::Twine(chunkBytes) +
                   " bytes, wgmma reads 32, 64 or 128");
   auto [row, column] =
       std::minmax(dot.getRowAndColumn().first, dot.getRowAndColumn().second);
@@ -75,6 +75,20 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
                   llvm::Twine(warpsPerDim[row]) + "x" +
                   llvm::Twine(warpsPerDim[column]) + " warps, the kernel has " +
                   llvm::Twine(warps));
+  for (ArrayRef<int64_t> dims : {dot.getLhsDims(), dot.getRhsDims()}) {
+    int64_t along = dims.back();
+    if (along == rank)
+      continue;
+    if (along != row && along != column)
+      return refuse("rows of an operand are neither summed over nor the "
+                    "result's");
+    int64_t ofGroup = type.getDimSize(along) / warpsPerDim[along] *
+                      (along == row ? warpsPerGroup : 1) * elementBytes;
+    if (warpsPerDim[along] > (along == row ? warpsPerGroup : 1) &&
+        ofGroup % mostSwizzle != 0)
+      return refuse("a warpgroup has " + llvm::Twine(ofGroup) +
+                    " bytes of an operand's rows, not whole swizzles");
+  }
   llvm::Expected<LinearLayout> layout =
       getWgmmaAccumulator({type.getShape(), warpsPerDim, unsigned(row),
                            unsigned(column), element.getIntOrFloatBitWidth()});

@@ -111,11 +111,12 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
 
     Constraints:
     - C1: each operand has one entry of `dims` for each dimension, all different,
-      none greater than the result's rank, which is the last of them.
+      none greater than the result's rank, which is one of the last two.
     - C2: sizes along equal dimensions are equal; each dimension of the result is
       a dimension of an operand.
     - C3: the operands are both of f16 or both of bf16, the accumulator of f32.
-    - C4: rows of the operands are 32, 64 or 128 bytes.
+    - C4: rows that are summed over are 32, 64 or 128 bytes, others a multiple of
+      32 bytes.
     - C5: the atom is `wgmma`; with a layout, it is that of its accumulator.
     - C6: the token is awaited exactly once.
     - C7: in its block, nothing but an `async_dot`'s accumulator uses the result
@@ -131,7 +132,9 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    int64_t getContractedSize() { return getLhs().getType().getShape().back(); }
+    int64_t getContractedSize() {
+      return getLhs().getType().getShape()[::llvm::find(getLhsDims(), getResult().getType().getRank()) - getLhsDims().begin()];
+    }
     /// The last dimensions of the result that only `lhs` and only `rhs` have.
     ::std::pair<unsigned, unsigned> getRowAndColumn();
     /// What is summed over in one instruction.

@@ -56,15 +56,26 @@ def Tile_SharedAttr : Tile_Attr<"Shared", "shared"> {
     Row-major, each innermost row followed by `pad` unused elements. `swizzle` is
     the span in bytes within which 16-byte chunks are exchanged by XOR with the
     row: 0 (none), 32, 64 or 128. Rows of up to 128 bytes are counted in groups
-    of 128 bytes (PTX ISA, "Swizzling modes"), longer ones each.
+    of 128 bytes (PTX ISA, "Swizzling modes"), longer ones each. Rows that are
+    `split` are cut to the length of the swizzle: what all rows begin with is
+    followed by what they go on with.
+
+    ```mlir
+    !tile.buffer<64x256xbf16, #tile.shared<swizzle = 128, split = true>>
+    ```
 
     Constraints:
     - C1: the pad is not negative.
     - C2: the swizzle is 0, 32, 64 or 128.
     - C3: a swizzled buffer has no pad.
+    - C4: what is split is swizzled.
   }];
   let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$pad,
-                        DefaultValuedParameter<"int64_t", "0">:$swizzle);
+                        DefaultValuedParameter<"int64_t", "0">:$swizzle,
+                        DefaultValuedParameter<"bool", "false">:$split);
+  let builders = [AttrBuilder<(ins "int64_t":$pad, "int64_t":$swizzle), [{
+    return $_get($_ctxt, pad, swizzle, /*split=*/false);
+  }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

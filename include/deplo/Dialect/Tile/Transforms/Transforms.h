@@ -19,6 +19,8 @@
 
 namespace deplo {
 struct ContractionFacts;
+struct MmaChoice;
+struct MmaPins;
 struct ScheduleFacts;
 struct TargetDescription;
 namespace loop {
@@ -112,6 +114,21 @@ mlir::FailureOr<Precision> parsePrecision(llvm::StringRef text,
 /// as exactly as `precision` asks.
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target);
+
+/// Whether wgmma of `target` does; it reads operands from shared memory, where
+/// their rows are summed over or are rows or columns of the result.
+bool suitsWgmma(loop::Contraction &contraction,
+                const TargetDescription &target);
+
+/// The schedule of a contraction that tensor cores suit which takes the least
+/// time, and its instruction, which `atom` may pin. wgmma is only chosen where
+/// tensor maps can copy its operands. Nothing, and the sentence that says why in
+/// `error`, if none agrees with the pins.
+std::optional<std::pair<AtomKind, MmaChoice>>
+chooseTensorCores(loop::Contraction &contraction, Precision precision,
+                  const TargetDescription &target, int64_t alignment,
+                  const MmaPins &pins, std::optional<AtomKind> atom,
+                  std::string &error);
 
 /// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
 /// Fails with an error at `module`.
