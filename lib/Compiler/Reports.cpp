@@ -52,6 +52,8 @@ static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
   double ofHalves = target.getMmaFlopsPerSecond();
   if (element.isF16() || element.isBF16())
     return std::max(rate, ofHalves);
+  if (element.isInteger(8))
+    return std::max(rate, 2 * ofHalves);
   if (!element.isF32() || precision == "ieee")
     return rate;
   constexpr double productsOfPieces = 6;

@@ -228,9 +228,9 @@ Value KernelEmitter::getConstant(TypedAttr value) {
 //===----------------------------------------------------------------------===//
 
 /// The type in which elements of `type` accumulate: a bool as the number 0 or
-/// 1, so that `max` is or and `min` is and.
-static Type getAccumulatorType(Type type) {
-  if (type.isInteger(1))
+/// 1, so that `max` is or and `min` is and. Products of i8 need more bits.
+static Type getAccumulatorType(Type type, bool ofProducts = false) {
+  if (type.isInteger(1) || (ofProducts && type.isInteger(8)))
     return IntegerType::get(type.getContext(), 32);
   bool isNarrow = isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
   return isNarrow ? Float32Type::get(type.getContext()) : type;
@@ -239,8 +239,10 @@ static Type getAccumulatorType(Type type) {
 static Value widen(OpBuilder &builder, Location loc, Value value, Type type) {
   if (value.getType() == type)
     return value;
-  if (type.isInteger())
+  if (value.getType().isInteger(1))
     return arith::ExtUIOp::create(builder, loc, type, value);
+  if (type.isInteger())
+    return arith::ExtSIOp::create(builder, loc, type, value);
   return arith::ExtFOp::create(builder, loc, type, value);
 }
 
@@ -272,12 +274,15 @@ Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,
                                      size_t depth, Scope &scope) {
   Operation *op = item.primitive.op;
   Location opLoc = op->getLoc();
-  Type type = getAccumulatorType(getElementTypeOrSelf(op->getResult(0)));
+  Type type = getAccumulatorType(getElementTypeOrSelf(op->getResult(0)),
+                                 /*ofProducts=*/isa<ContractOp>(op));
   if (depth == item.reduced.size()) {
     Value element = widen(scope.builder, opLoc, emitRead(item, 0, scope), type);
     if (isa<ReduceOp>(op))
       return element;
     Value other = widen(scope.builder, opLoc, emitRead(item, 1, scope), type);
+    if (type.isInteger())
+      return arith::MulIOp::create(scope.builder, opLoc, element, other);
     return arith::MulFOp::create(scope.builder, opLoc, element, other,
                                  arith::FastMathFlags::contract);
   }

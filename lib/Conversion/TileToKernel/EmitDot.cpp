@@ -90,7 +90,10 @@ void KernelEmitter::emitDot(tile::DotOp op) {
     SmallVector<Value> elements = unpack(lookup(operand));
     for (Value &element : elements)
       if (element.getType() != type)
-        element = arith::ExtFOp::create(builder, type, element);
+        element = type.isInteger()
+                      ? arith::ExtSIOp::create(builder, type, element)
+                            .getResult()
+                      : arith::ExtFOp::create(builder, type, element);
     return elements;
   };
   OperandRegisters lhs(op.getLhs().getType(), op.getLhsDims(),
@@ -111,8 +114,13 @@ void KernelEmitter::emitDot(tile::DotOp op) {
     for (int32_t reg : order) {
       Coordinates coordinates = layout.apply(reg, 0);
       coordinates.push_back(k);
-      sums[reg] = LLVM::FMAOp::create(builder, lhs.get(coordinates),
-                                      rhs.get(coordinates), sums[reg]);
+      Value a = lhs.get(coordinates), b = rhs.get(coordinates);
+      sums[reg] =
+          type.isInteger()
+              ? arith::AddIOp::create(
+                    builder, arith::MulIOp::create(builder, a, b), sums[reg])
+                    .getResult()
+              : LLVM::FMAOp::create(builder, a, b, sums[reg]);
     }
   mapping.map(op.getResult(), pack(sums));
 }

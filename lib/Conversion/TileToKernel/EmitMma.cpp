@@ -97,7 +97,8 @@ void KernelEmitter::emitMatrixRead(tile::ReadOp op,
 static NVVM::MMATypes getMmaType(Type element) {
   return element.isF16()    ? NVVM::MMATypes::f16
          : element.isBF16() ? NVVM::MMATypes::bf16
-                            : NVVM::MMATypes::tf32;
+         : element.isInteger(8) ? NVVM::MMATypes::s8
+                                : NVVM::MMATypes::tf32;
 }
 
 /// `word` as the instruction takes it: f16 as it is, all else as integers; f32

@@ -50,9 +50,12 @@ SmallVector<Value> createMma(ImplicitLocOpBuilder &builder,
   Type sums = LLVM::LLVMStructType::getLiteral(
       builder.getContext(),
       SmallVector<Type>(added.size(), added.front().getType()));
+  std::optional<NVVM::MMAIntOverflow> overflow;
+  if (type == NVVM::MMATypes::s8)
+    overflow = NVVM::MMAIntOverflow::wrapped;
   Value result = NVVM::MmaOp::create(
       builder, sums, a, b, added, ArrayRef<int64_t>{16, 8, depth},
-      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+      /*b1Op=*/std::nullopt, overflow,
       std::array{type, type},
       std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   SmallVector<Value> elements;

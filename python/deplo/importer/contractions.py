@@ -12,7 +12,16 @@ from .registry import Context, Unsupported, handles, number
 
 aten = torch.ops.aten
 
-PRODUCTS = (aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default)
+# Sums wrap as PyTorch's do; those of i8 are added in 32 bits.
+INTEGERS = ("i8", "i32", "i64")
+PRODUCTS = (
+    aten.mm.default,
+    aten.bmm.default,
+    aten.mv.default,
+    aten.dot.default,
+    aten.vdot.default,
+    aten._int_mm.default,
+)
 PRODUCTS_WITH_BIAS = (aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
 CONTRACTIONS = frozenset(
     (
@@ -33,9 +42,10 @@ def matrix_product(
     Batch axes of size 1 are read in place, not expanded.
     """
     for operand in (x, y):
-        if operand.dtype not in FLOATS:
+        if operand.dtype not in (INTEGERS if dtype in INTEGERS else FLOATS):
             raise Unsupported(
-                f"it multiplies matrices of {operand.dtype}; convert them to a float type"
+                f"it multiplies matrices of {operand.dtype}; convert them to a float type, "
+                "or to i32 and add a bias apart"
             )
     batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     rank = len(batch)

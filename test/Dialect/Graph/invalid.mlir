@@ -730,6 +730,15 @@ func.func @contract_c3_result(%x: tensor<4x8xf16>, %y: tensor<8x5xf16>) {
 
 // -----
 
+// graph.contract C3: i8 goes to i32, no other integers are widened.
+func.func @contract_c3_integers(%x: tensor<4x8xi32>, %y: tensor<8x5xi32>) {
+  // expected-error @below {{'graph.contract' op result holds 'i64', expected the operands' 'i32', or i32 of i8}}
+  %0 = graph.contract %x by affine_map<(d0, d1, d2) -> (d0, d2)>, %y by affine_map<(d0, d1, d2) -> (d2, d1)> : (tensor<4x8xi32>, tensor<8x5xi32>) -> tensor<4x5xi64>
+  return
+}
+
+// -----
+
 // graph.contract C4: coordinates within the operands.
 func.func @contract_c4(%x: tensor<16xf32>, %w: tensor<3xf32>) {
   // expected-error @below {{'graph.contract' op coordinate 0 of lhs runs from 0 to 16, the operand has 16 elements}}

@@ -439,10 +439,14 @@ LogicalResult ContractOp::verify() {
     return emitOpError() << "multiplies elements of " << lhs.getElementType()
                          << " and " << rhs.getElementType()
                          << ", expected one type";
-  if (element != lhs.getElementType() && !element.isF32()) // C3
+  bool isFloat = isa<FloatType>(lhs.getElementType());
+  bool isWide = isFloat ? element.isF32()
+                        : lhs.getElementType().isInteger(8) &&
+                              element.isInteger(32);
+  if (element != lhs.getElementType() && !isWide) // C3
     return emitOpError() << "result holds " << element
                          << ", expected the operands' " << lhs.getElementType()
-                         << " or f32";
+                         << (isFloat ? " or f32" : ", or i32 of i8");
   if (llvm::any_of(shape, ShapedType::isDynamic) ||
       llvm::is_contained(shape, 0) || !lhs.hasStaticShape() ||
       !rhs.hasStaticShape())
@@ -459,7 +463,8 @@ OpFoldResult ContractOp::fold(FoldAdaptor adaptor) {
     return DenseElementsAttr::get(getType(), ArrayRef<Attribute>());
   if (llvm::is_contained(getIterationShape(), 0))
     return DenseElementsAttr::get(
-        getType(), Attribute(FloatAttr::get(getType().getElementType(), 0.0)));
+        getType(),
+        Attribute(Builder(getContext()).getZeroAttr(getType().getElementType())));
   return {};
 }
 

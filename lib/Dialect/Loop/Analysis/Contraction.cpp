@@ -119,14 +119,15 @@ static std::optional<Contraction::Operand> getOperand(Value value) {
 /// them the same type.
 static std::optional<Contraction::Product> getProduct(Value value,
                                                       Value summed) {
-  auto product = value.getDefiningOp<arith::MulFOp>();
-  if (!product || !product.getType().isF32())
+  Operation *product = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product) ||
+      !(value.getType().isF32() || value.getType().isInteger(32)))
     return std::nullopt;
-  Value factors[] = {product.getLhs(), product.getRhs()};
+  Value factors[] = {product->getOperand(0), product->getOperand(1)};
   Value narrow[] = {factors[0], factors[1]};
   for (Value &factor : narrow)
-    if (auto extension = factor.getDefiningOp<arith::ExtFOp>())
-      factor = extension.getIn();
+    if (isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp>(factor.getDefiningOp()))
+      factor = factor.getDefiningOp()->getOperand(0);
   bool isWidened = narrow[0].getType() == narrow[1].getType();
   auto lhs = getOperand(isWidened ? narrow[0] : factors[0]);
   auto rhs = getOperand(isWidened ? narrow[1] : factors[1]);

@@ -546,12 +546,15 @@ static LogicalResult verifyAtom(DotOp dot) {
     return dot.emitOpError() << "has an atom with warps along " << entries
                              << " dimensions, the result has " << rank;
   bool isInexact = element.isF32() && dot.getPrecision() != Precision::IEEE;
-  if (!result.getElementType().isF32() ||
-      !(element.isF16() || element.isBF16() || isInexact)) // C5
+  bool isFloat = result.getElementType().isF32() &&
+                 (element.isF16() || element.isBF16() || isInexact);
+  bool isInteger =
+      result.getElementType().isInteger(32) && element.isInteger(8);
+  if (!isFloat && !isInteger) // C5
     return dot.emitOpError()
            << "has an atom that multiplies " << element << " into "
            << result.getElementType() << ", expected f16, bf16 or, with "
-           << "precision f32 or tf32, f32 into f32";
+           << "precision f32 or tf32, f32 into f32, or i8 into i32";
   LayoutAttr layout = getLayout(result);
   if (!layout)
     return success();

@@ -201,6 +201,7 @@ ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size,
     loop::ReduceOp reduce = sum.reduce;
     Type operand = getElementTypeOrSelf(sum.lhs.value);
     bool twoLevels = precision == Precision::IEEE &&
+                     getElementTypeOrSelf(reduce.getResult(0)).isF32() &&
                      sumsInTwoLevels(reduce.getExtent(),
                                      operand.getIntOrFloatBitWidth() / 8);
     int64_t whole =

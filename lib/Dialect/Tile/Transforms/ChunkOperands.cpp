@@ -98,6 +98,13 @@ findLoads(Value value, ArrayRef<int64_t> dims, Value variable,
          });
 }
 
+/// What `value` is widened from; null if it isn't.
+static Value getWidened(Value value) {
+  return isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp>(value.getDefiningOp())
+             ? value.getDefiningOp()->getOperand(0)
+             : Value();
+}
+
 static std::optional<Factor> getFactor(Value value, Value variable,
                                        int64_t rank, bool isWidened) {
   Factor factor;
@@ -108,7 +115,7 @@ static std::optional<Factor> getFactor(Value value, Value variable,
     factor.dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   }
   if (isWidened)
-    value = value.getDefiningOp<arith::ExtFOp>().getIn();
+    value = getWidened(value);
   factor.value = value;
   SmallVector<std::pair<LoadOp, SmallVector<int64_t>>> loads;
   if (!findLoads(value, factor.dims, variable, loads))
@@ -120,12 +127,12 @@ static std::optional<Factor> getFactor(Value value, Value variable,
   return factor.load ? std::optional(factor) : std::nullopt;
 }
 
-/// What `value` is widened from; its own type if it isn't.
+/// The type that `value` is widened from; its own if it isn't.
 static Type getNarrowType(Value value) {
   if (auto broadcast = value.getDefiningOp<BroadcastOp>())
     value = broadcast.getInput();
-  if (auto extension = value.getDefiningOp<arith::ExtFOp>())
-    value = extension.getIn();
+  if (Value widened = getWidened(value))
+    value = widened;
   return getElementTypeOrSelf(value.getType());
 }
 
@@ -134,20 +141,19 @@ std::optional<SumOfProducts> SumOfProducts::get(loop::ReduceOp reduce,
   if (reduce.getMonoids()[result] != Monoid::Add)
     return std::nullopt;
   auto type = dyn_cast<RankedTensorType>(reduce.getResult(result).getType());
-  auto product =
-      reduce.getYield().getValues()[result].getDefiningOp<arith::MulFOp>();
-  if (!type || !product)
+  Operation *product = reduce.getYield().getValues()[result].getDefiningOp();
+  if (!type || !isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
     return std::nullopt;
   Value variable = reduce.getInductionVar();
   // Both factors are staged as they are before they are widened, if that makes
   // them the same type.
-  Type narrow = getNarrowType(product.getLhs());
-  bool isWidened = narrow == getNarrowType(product.getRhs()) &&
+  Type narrow = getNarrowType(product->getOperand(0));
+  bool isWidened = narrow == getNarrowType(product->getOperand(1)) &&
                    narrow != type.getElementType();
   std::optional<Factor> lhs =
-      getFactor(product.getLhs(), variable, type.getRank(), isWidened);
+      getFactor(product->getOperand(0), variable, type.getRank(), isWidened);
   std::optional<Factor> rhs =
-      getFactor(product.getRhs(), variable, type.getRank(), isWidened);
+      getFactor(product->getOperand(1), variable, type.getRank(), isWidened);
   // Each has a dimension that the other has not: all else is a reduction that
   // reads each element once.
   auto hasOwn = [](const Factor &factor, const Factor &other) {

@@ -59,7 +59,8 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.ofColumns = getOperandFacts(contraction.getOperands(/*ofRows=*/false));
   facts.isLhsAlongDepth = layouts[0] == 'N';
   facts.isRhsAlongDepth = layouts[1] == 'T';
-  facts.inTwoLevels = precision == Precision::IEEE &&
+  bool isF32 = contraction.reduce.getResult(0).getType().isF32();
+  facts.inTwoLevels = precision == Precision::IEEE && isF32 &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
   facts.inPieces = precision == Precision::F32 &&
                    contraction.lhs.value.getType().isF32();
@@ -76,8 +77,10 @@ bool suitsMma(loop::Contraction &contraction, Precision precision,
   if (element.isF32() && precision == Precision::F32 &&
       llvm::any_of(contraction.products, isMapped))
     return false;
-  return target.mmaFlopsPerSecond > 0 &&
-         contraction.reduce.getResult(0).getType().isF32() &&
+  Type sum = contraction.reduce.getResult(0).getType();
+  if (target.mmaFlopsPerSecond > 0 && element.isInteger(8))
+    return sum.isInteger(32);
+  return target.mmaFlopsPerSecond > 0 && sum.isF32() &&
          (element.isF16() || element.isBF16() ||
           (element.isF32() && precision != Precision::IEEE));
 }

@@ -47,10 +47,12 @@ LogicalResult tile::tensorizeDot(DotOp dot, AtomKind kind,
   if (getLayout(dot.getResult()))
     return refuse("tiles have layouts already");
   bool isInexact = element.isF32() && dot.getPrecision() != Precision::IEEE;
-  if (!type.getElementType().isF32() ||
-      !(element.isF16() || element.isBF16() || isInexact))
+  bool isFloat = type.getElementType().isF32() &&
+                 (element.isF16() || element.isBF16() || isInexact);
+  bool isInteger = type.getElementType().isInteger(32) && element.isInteger(8);
+  if (!isFloat && !isInteger)
     return refuse("tensor cores multiply f16, bf16 or, with precision f32 or "
-                  "tf32, f32 into f32");
+                  "tf32, f32 into f32, or i8 into i32");
   if (dot.getContractedSize() % dot.getAtomDepth() != 0)
     return refuse("a chunk has " + llvm::Twine(dot.getContractedSize()) +
                   " summed elements, an instruction takes " +

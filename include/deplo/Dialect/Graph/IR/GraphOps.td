@@ -21,6 +21,8 @@ def Graph_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
 def Graph_AnyTensor : RankedTensorOf<[F16, BF16, F32, I1, I8, I32, I64]> {
   let cppFunctionName = "isGraphTensor";
 }
+/// What sums of products are of.
+def Graph_FactorTensor : RankedTensorOf<[F16, BF16, F32, I8, I32, I64]>;
 def Graph_IndexTensor : RankedTensorOf<[I32, I64]>;
 
 //===----------------------------------------------------------------------===//
@@ -451,7 +453,8 @@ def Graph_ContractOp : Graph_Op<"contract", [Pure, Graph_IsPrimitive, Graph_IsCo
     %c = graph.contract %a by affine_map<(d0, d1, d2) -> (d0, d2)>, %b by affine_map<(d0, d1, d2) -> (d2, d1)> : (tensor<4x8xf32>, tensor<8x5xf32>) -> tensor<4x5xf32>
     ```
 
-    Products and sums are f32 and are rounded once. A sum over nothing is 0.
+    Products and sums of floats are f32 and are rounded once, those of i8 are i32;
+    integers wrap. A sum over nothing is 0.
 
     Constraints:
     - C1: both maps take the result's coordinates and, behind them, at least one
@@ -459,11 +462,12 @@ def Graph_ContractOp : Graph_Op<"contract", [Pure, Graph_IsPrimitive, Graph_IsCo
       coordinates.
     - C2: each coordinate that is summed over is by itself a coordinate of an
       operand: its extent is the size there, equal wherever there are several.
-    - C3: the operands have one element type; the result has it, or f32.
+    - C3: the operands have one element type; the result has it, or f32 if they
+      are floats, or i32 if they are i8.
     - C4: every coordinate the maps yield is within the operand (static shapes).
   }];
-  let arguments = (ins Graph_FloatTensor:$lhs, AffineMapAttr:$lhsMap, Graph_FloatTensor:$rhs, AffineMapAttr:$rhsMap);
-  let results = (outs Graph_FloatTensor:$result);
+  let arguments = (ins Graph_FactorTensor:$lhs, AffineMapAttr:$lhsMap, Graph_FactorTensor:$rhs, AffineMapAttr:$rhsMap);
+  let results = (outs Graph_FactorTensor:$result);
   let assemblyFormat = "$lhs `by` $lhsMap `,` $rhs `by` $rhsMap attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;

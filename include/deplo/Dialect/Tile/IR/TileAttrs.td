@@ -131,8 +131,8 @@ def Tile_AtomKind : I32EnumAttr<"AtomKind", "the instruction of a contraction", 
 def Tile_AtomAttr : Tile_Attr<"Atom", "atom"> {
   let summary = "the instruction of a contraction and how warps share its result";
   let description = [{
-    `mma_sync` is `mma.sync` of m16n8 (PTX ISA): K is 16 for f16 and bf16 and 8 for
-    tf32. `wgmma` is `wgmma.mma_async` of m64, of four warps along the rows, which
+    `mma_sync` is `mma.sync` of m16n8 (PTX ISA): K is 16 for f16 and bf16, 8 for
+    tf32 and 32 for i8. `wgmma` is `wgmma.mma_async` of m64, of four warps along the rows, which
     reads its operands from shared memory. `warps` are those along each dimension
     of the result.
 

@@ -355,7 +355,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
       elements of the accumulator take; with an atom, layouts are those of its
       fragments.
     - C5: an atom has warps for each dimension of the result, and multiplies f16,
-      bf16 or, with precision `f32` or `tf32`, f32, into f32.
+      bf16 or, with precision `f32` or `tf32`, f32, into f32, or i8 into i32.
     - C6: precisions other than `ieee` are of operands of f32.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, DenseI64ArrayAttr:$lhsDims, AnyRankedTensor:$rhs,
