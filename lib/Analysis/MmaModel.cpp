@@ -66,9 +66,8 @@ static int64_t getRegisters(const MmaChoice &choice,
 /// What a block copies of all operands for a chunk.
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
-  return (choice.blockRows * facts.rowOperands +
-          choice.blockColumns * facts.columnOperands) *
-         choice.chunk * facts.elementBytes;
+  return facts.getCopiedBytes(choice.blockRows, choice.blockColumns) *
+         choice.chunk;
 }
 
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
@@ -79,7 +78,10 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   if (threads > target.threadsPerBlock)
     return false;
   choice.registersPerThread = getRegisters(choice, facts);
-  choice.sharedBytes = getCopiedBytes(choice, facts) * choice.stages;
+  choice.sharedBytes =
+      getCopiedBytes(choice, facts) * choice.stages +
+      facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
+          choice.chunk;
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
@@ -118,7 +120,12 @@ static double estimateChunk(const MmaChoice &choice,
                              (bandwidthBurst * bandwidth),
                          blocks * copiedBytes / (fillBandwidth * bandwidth));
   double slowest = std::max({arithmetic, reads, fill});
-  double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
+  // Operands are computed between barriers.
+  double computed = busiest * choice.chunk *
+                    facts.getComputeNanoseconds(target, choice.blockRows,
+                                                choice.blockColumns);
+  double work =
+      slowest + (arithmetic + reads + fill - slowest) * shareOfChunk + computed;
   double refill = choice.stages > 1
                       ? memoryLatencyNanoseconds / (choice.stages - 1)
                       : memoryLatencyNanoseconds + work;
@@ -133,9 +140,8 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                   int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
                   int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
   double chunks = llvm::divideCeil(facts.depth, choice.chunk);
-  double bytes =
-      double(facts.batches) * facts.depth * facts.elementBytes *
-      (facts.rows * facts.rowOperands + facts.columns * facts.columnOperands);
+  double bytes = double(facts.batches) * facts.depth *
+                 facts.getCopiedBytes(facts.rows, facts.columns);
   double bandwidth = target.dramBytesPerSecond / 1e9 *
                      (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
   int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;

@@ -133,7 +133,7 @@ void KernelEmitter::emitWrite(tile::WriteOp op) {
   }
 }
 
-/// The block's threads take the buffer's vectors in turn, along memory first.
+/// The block's threads take the buffer's vectors in turn (getCopyRuns).
 /// `move` gets the addresses of one vector and, with bounds, whether it is in
 /// bounds.
 template <typename OpT>
@@ -149,16 +149,22 @@ void KernelEmitter::emitCopyVectors(
     total *= size;
   Box box = getBox(op, lookup(op.getIndices()), buffer.getRank());
 
-  SmallVector<unsigned> order = tile::BoxAccess::get(op)->getMemoryOrder();
+  SmallVector<tile::CopyRun> runs = tile::getCopyRuns(op, vectors);
   auto getVectorCoordinates = [&](Value number) {
     SmallVector<Value> coordinates(vectors.size());
-    for (unsigned dim : order) {
-      Value size = getIndex(vectors[dim]);
-      bool isLast = dim == order.back();
-      coordinates[dim] =
-          isLast ? number : builder.createOrFold<arith::RemUIOp>(number, size);
+    SmallVector<int64_t> taken(vectors.size(), 1);
+    for (auto [i, run] : llvm::enumerate(runs)) {
+      Value length = getIndex(run.length);
+      bool isLast = i + 1 == runs.size();
+      Value along = isLast
+                        ? number
+                        : builder.createOrFold<arith::RemUIOp>(number, length);
       if (!isLast)
-        number = builder.createOrFold<arith::DivUIOp>(number, size);
+        number = builder.createOrFold<arith::DivUIOp>(number, length);
+      Value &coordinate = coordinates[run.dim];
+      along = multiply(along, taken[run.dim]);
+      coordinate = coordinate ? add(coordinate, along) : along;
+      taken[run.dim] *= run.length;
     }
     coordinates.back() = multiply(coordinates.back(), width);
     return coordinates;
@@ -218,11 +224,12 @@ void KernelEmitter::emitCopyVectors(
   SmallVector<Value> ofThread = getVectorCoordinates(start);
   for (int64_t first = 0; first < total; first += threads) {
     SmallVector<Value> coordinates;
-    SmallVector<int64_t> moved(vectors.size());
+    SmallVector<int64_t> moved(vectors.size()), taken(vectors.size(), 1);
     int64_t number = first;
-    for (unsigned dim : order) {
-      moved[dim] = number % vectors[dim];
-      number /= vectors[dim];
+    for (tile::CopyRun run : runs) {
+      moved[run.dim] += number % run.length * taken[run.dim];
+      taken[run.dim] *= run.length;
+      number /= run.length;
     }
     moved.back() *= width;
     for (auto [coordinate, constant] : llvm::zip_equal(ofThread, moved))

@@ -59,13 +59,17 @@ static std::optional<BoxOfBuffer> modelCopy(Operation *copy, BufferType buffer,
   values.back() = vector;
   int64_t left = 32,
           leftWarps = copy->getParentOfType<KernelOp>().getWarps().value_or(1);
-  for (unsigned dim : memoryOrder) {
-    int64_t size = buffer.getShape()[dim] / values[dim];
-    lanes[dim] = std::min(left, size);
-    warps[dim] = std::min(leftWarps, size / lanes[dim]);
-    left /= lanes[dim];
-    leftWarps /= warps[dim];
-    order.push_back(dim);
+  SmallVector<int64_t> vectors(buffer.getShape());
+  vectors.back() /= vector;
+  for (CopyRun run : getCopyRuns(copy, vectors)) {
+    int64_t lanesAlong = std::min(left, run.length);
+    int64_t warpsAlong = std::min(leftWarps, run.length / lanesAlong);
+    lanes[run.dim] *= lanesAlong;
+    warps[run.dim] *= warpsAlong;
+    left /= lanesAlong;
+    leftWarps /= warpsAlong;
+    if (!llvm::is_contained(order, run.dim))
+      order.push_back(run.dim);
   }
   llvm::Expected<LinearLayout> layout =
       LinearLayout::blocked(buffer.getShape(), values, lanes, warps, order);

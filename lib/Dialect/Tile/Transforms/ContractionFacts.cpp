@@ -4,6 +4,7 @@
 // What select_schedule and split_matmul_k tell the models of a contraction.
 
 #include "deplo/Analysis/ContractionModel.h"
+#include "deplo/Analysis/FusionCost.h"
 #include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/SymbolicSizes.h"
@@ -20,6 +21,24 @@ FailureOr<Precision> parsePrecision(StringRef text, ModuleOp module) {
          << "schedule: precision is '" << text << "', expected ieee or tf32";
 }
 
+/// What it takes to compute one element of each of `operands`.
+static OperandFacts getOperandFacts(ArrayRef<loop::Contraction::Operand> list) {
+  OperandFacts facts;
+  facts.count = list.size();
+  for (loop::Contraction::Operand operand : list) {
+    if (!operand.isMapped())
+      continue;
+    ++facts.computed;
+    for (loop::LoadOp load : operand.loads)
+      if (load.getMap().getNumInputs() == operand.load.getMap().getNumInputs())
+        facts.bytesComputedFrom +=
+            llvm::divideCeil(load.getMemRefType().getElementTypeBitWidth(), 8);
+    for (Operation *op : operand.map)
+      facts.operations += getOperationCost(op->getName().getStringRef());
+  }
+  return facts;
+}
+
 ContractionFacts getContractionFacts(loop::Contraction &contraction,
                                      Precision precision) {
   std::string layouts = contraction.getTransposition();
@@ -30,8 +49,8 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.depth = contraction.getDepth();
   facts.elementBytes = contraction.getElementBytes();
   facts.sums = contraction.products.size();
-  facts.rowOperands = contraction.countOperands(/*ofRows=*/true);
-  facts.columnOperands = contraction.countOperands(/*ofRows=*/false);
+  facts.ofRows = getOperandFacts(contraction.getOperands(/*ofRows=*/true));
+  facts.ofColumns = getOperandFacts(contraction.getOperands(/*ofRows=*/false));
   facts.isLhsAlongDepth = layouts[0] == 'N';
   facts.isRhsAlongDepth = layouts[1] == 'T';
   facts.inTwoLevels = precision == Precision::IEEE &&
@@ -41,7 +60,7 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
 
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target) {
-  Type element = contraction.lhs.getMemRefType().getElementType();
+  Type element = contraction.lhs.value.getType();
   return target.mmaFlopsPerSecond > 0 &&
          contraction.reduce.getResult(0).getType().isF32() &&
          (element.isF16() || element.isBF16() ||
@@ -50,19 +69,20 @@ bool suitsMma(loop::Contraction &contraction, Precision precision,
 
 bool suitsWgmma(loop::Contraction &contraction,
                 const TargetDescription &target) {
-  Type element = contraction.lhs.getMemRefType().getElementType();
+  Type element = contraction.lhs.value.getType();
   Value depth = contraction.reduce.getInductionVar();
   return target.wgmmaFlopsPerSecond > 0 &&
          (element.isF16() || element.isBF16()) &&
          llvm::all_of(contraction.products, [&](auto &product) {
-           return (loop::isContiguous(product.lhs, depth) ||
-                   loop::isContiguous(
-                       product.lhs,
-                       contraction.axes[product.rowAxis].getInductionVar())) &&
-                  (loop::isContiguous(product.rhs, depth) ||
-                   loop::isContiguous(product.rhs,
-                                      contraction.axes[product.columnAxis]
-                                          .getInductionVar()));
+           auto suits = [&](const loop::Contraction::Operand &operand,
+                            unsigned axis) {
+             Value outer = contraction.axes[axis].getInductionVar();
+             return !operand.isMapped() &&
+                    (loop::isContiguous(operand.load, depth) ||
+                     loop::isContiguous(operand.load, outer));
+           };
+           return suits(product.lhs, product.rowAxis) &&
+                  suits(product.rhs, product.columnAxis);
          });
 }
 
@@ -83,23 +103,22 @@ static bool suitsTensorMap(loop::LoadOp load, const SymbolicSizes &sizes,
     return false;
   return llvm::all_of(llvm::zip_equal(type.getShape(), strides), [&](auto dim) {
     auto [size, stride] = dim;
-    return size == 1 || stride == 1 || (stride > 0 && stride * bytes % unit == 0);
+    return size == 1 || stride == 1 ||
+           (stride > 0 && stride * bytes % unit == 0);
   });
 }
 
 std::optional<std::pair<AtomKind, MmaChoice>>
 chooseTensorCores(loop::Contraction &contraction, Precision precision,
                   const TargetDescription &target, int64_t alignment,
-                  const MmaPins &pins, std::optional<AtomKind> atom,
-                  std::string &error) {
+                  const SymbolicSizes &sizes, const MmaPins &pins,
+                  std::optional<AtomKind> atom, std::string &error) {
   ContractionFacts facts = getContractionFacts(contraction, precision);
-  SymbolicSizes sizes = SymbolicSizes::get(
-      contraction.reduce->getParentOfType<loop::KernelOp>());
   bool mayChoose =
       suitsWgmma(contraction, target) &&
       llvm::all_of(contraction.products, [&](auto &product) {
-        return suitsTensorMap(product.lhs, sizes, alignment) &&
-               suitsTensorMap(product.rhs, sizes, alignment);
+        return suitsTensorMap(product.lhs.load, sizes, alignment) &&
+               suitsTensorMap(product.rhs.load, sizes, alignment);
       });
   std::optional<MmaChoice> byWgmma, byMma;
   std::string reason;

@@ -242,9 +242,10 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
 def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
   let summary = "the sum of a contraction goes over chunks of its operands";
   let description = [{
-    Step 002. A reduction that adds products of two loads, each of which has a
+    Step 002. A reduction that adds products of two operands, each of which has a
     dimension that the other has not, becomes a loop over chunks with a
-    `tile.dot`. Operands keep the order of dimensions that they have in memory.
+    `tile.dot`. An operand is a load, or computed from loads element by element.
+    Operands keep the order of dimensions that they have in memory.
     Before:
 
     ```mlir
@@ -280,7 +281,8 @@ def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
     ```
 
     The number of elements need be no multiple of the chunk: what is beyond is
-    masked to zero in both operands.
+    zero in both operands. What of a computed operand does not vary along the sum
+    is computed before the loop.
   }];
   let options = [
     Option<"chunkSize", "chunk", "int64_t", "0",
@@ -571,6 +573,10 @@ def StageInputsPass : Pass<"deplo-stage-inputs", "::deplo::tile::KernelOp"> {
       }
     }
     ```
+
+    Chunks of a contraction's operands are copied before all threads read them.
+    An operand that is computed is computed once for each chunk, from what was
+    copied, and written to a buffer of its own.
   }];
   let options = [
     Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">];

@@ -8,6 +8,7 @@
 #define DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -97,8 +98,9 @@ TargetAttr getTargetAttr(mlir::MLIRContext *context,
 TargetDescription describe(TargetAttr target);
 
 /// What the schedule model asks of a kernel whose arguments are aligned to
-/// `alignment` bytes.
-ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
+/// `alignment` bytes, in a program of these sizes.
+ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment,
+                               const SymbolicSizes &sizes);
 /// What the models of contractions ask.
 ContractionFacts getContractionFacts(loop::Contraction &contraction,
                                      Precision precision);
@@ -120,13 +122,13 @@ bool suitsWgmma(loop::Contraction &contraction,
 
 /// The schedule of a contraction that tensor cores suit which takes the least
 /// time, and its instruction, which `atom` may pin. wgmma is only chosen where
-/// tensor maps can copy its operands. Nothing, and the sentence that says why in
-/// `error`, if none agrees with the pins.
+/// tensor maps can copy its operands. Nothing, and the sentence that says why
+/// in `error`, if none agrees with the pins.
 std::optional<std::pair<AtomKind, MmaChoice>>
 chooseTensorCores(loop::Contraction &contraction, Precision precision,
                   const TargetDescription &target, int64_t alignment,
-                  const MmaPins &pins, std::optional<AtomKind> atom,
-                  std::string &error);
+                  const SymbolicSizes &sizes, const MmaPins &pins,
+                  std::optional<AtomKind> atom, std::string &error);
 
 /// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
 /// Fails with an error at `module`.
@@ -159,6 +161,8 @@ struct Split {
   llvm::SmallVector<mlir::MemRefType> temporaries;
   /// Of the first reduction that was divided.
   int64_t extent = 0, parts = 0;
+  /// Those of the module that the kernels are for.
+  SymbolicSizes sizes;
 };
 
 /// Divides the reductions of `kernel` over at least `parts * leastPart`
@@ -172,6 +176,7 @@ mlir::FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
 std::optional<double> estimateKernel(loop::KernelOp kernel,
                                      const TargetDescription &target,
                                      int64_t alignment,
+                                     const SymbolicSizes &sizes,
                                      Precision precision = Precision::IEEE);
 std::optional<double> estimateSplit(const Split &split,
                                     const TargetDescription &target,
@@ -220,14 +225,18 @@ void stageRows(llvm::ArrayRef<StagedRow> rows);
 struct StagedOperands {
   mlir::scf::ForOp loop;
   llvm::SmallVector<LoadOp> loads;
+  /// Operands that are computed of loads, and the operations that do.
+  llvm::SmallVector<mlir::Value> computed;
+  llvm::SmallVector<mlir::Operation *> map;
 
   int64_t getBytes() const;
 };
 
-/// The operands of tile.dots that are loaded in loops.
+/// The operands of tile.dots that are loaded in loops, or computed of that.
 llvm::SmallVector<StagedOperands> findOperands(KernelOp kernel);
 
-/// Copies each chunk of the operands to shared memory and reads it there.
+/// Copies each chunk of the operands to shared memory and reads it there; what
+/// is computed is written there once.
 void stageOperands(const StagedOperands &operands);
 
 //===----------------------------------------------------------------------===//
