@@ -74,7 +74,7 @@ def test_operands_along_columns(form, schedule):
 
 
 def test_chosen_by_itself():
-    x = torch.empty(512, 512, dtype=torch.bfloat16)
+    x = torch.empty(1024, 1024, dtype=torch.bfloat16)
 
     def ptx(target, schedule=""):
         function = deplo.compile(
