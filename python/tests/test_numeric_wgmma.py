@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Values of linear layers by wgmma, with copies by tensor maps, on the emulator."""
 
-import deplo
 import pytest
 import torch
 import torch.nn.functional as F
-from deplo.errors import Error
 from numeric import check, randn, run, sum_units, wanted
+
+import deplo
+from deplo.errors import Error
 
 
 def check_linear(m, n, k, schedule, device, dtype=torch.bfloat16):
