@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from numeric import check, randn, run, sum_units, wanted
 
 import deplo
+from deplo.errors import Error
 
 
 def check_linear(m, n, k, schedule, device, dtype=torch.bfloat16):
@@ -85,3 +86,9 @@ def test_chosen_by_itself():
     assert "wgmma.mma_async" in ptx("sm_90a")
     assert "wgmma" not in ptx("sm_90a", "atom=mma_sync")
     assert "wgmma" not in ptx("sm_89")
+
+
+def test_f32_is_refused():
+    x, w = randn(64, 64), randn(64, 64)
+    with pytest.raises(Error, match=r"drop (the atom|atom=wgmma)"):
+        deplo.compile(torch.matmul, (x, w), device="emu", target="sm_90a", schedule="atom=wgmma")

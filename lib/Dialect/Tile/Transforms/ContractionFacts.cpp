@@ -71,16 +71,16 @@ bool suitsWgmma(loop::Contraction &contraction,
                 const TargetDescription &target) {
   Type element = contraction.lhs.value.getType();
   Value depth = contraction.reduce.getInductionVar();
+  // Buffers have what memory has, along the sum or along the result.
+  auto suits = [&](const loop::Contraction::Operand &operand, unsigned axis) {
+    return !operand.isMapped() &&
+           (loop::isContiguous(operand.load, depth) ||
+            loop::isContiguous(operand.load,
+                               contraction.axes[axis].getInductionVar()));
+  };
   return target.wgmmaFlopsPerSecond > 0 &&
          (element.isF16() || element.isBF16()) &&
          llvm::all_of(contraction.products, [&](auto &product) {
-           auto suits = [&](const loop::Contraction::Operand &operand,
-                            unsigned axis) {
-             Value outer = contraction.axes[axis].getInductionVar();
-             return !operand.isMapped() &&
-                    (loop::isContiguous(operand.load, depth) ||
-                     loop::isContiguous(operand.load, outer));
-           };
            return suits(product.lhs, product.rowAxis) &&
                   suits(product.rhs, product.columnAxis);
          });
