@@ -11,7 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 
 namespace deplo {
 
@@ -22,12 +22,23 @@ static constexpr int64_t lineBytes = 128;
 /// The part of the peak that a multiprocessor reaches with any number of warps,
 /// and with how many sums of all threads of a lane's number half of that:
 /// measured with 4, 8 and 12 warps of 8x8.
-static constexpr double reachedPeak = 0.75;
+static constexpr double reachedPeak = 0.8;
 static constexpr double halfOfSums = 62;
 /// Between the last multiply-add of a chunk and the first of the next one.
 static constexpr double chunkNanoseconds = 15;
+/// Each has its own warps and pipes; docs.nvidia.com/cuda, Tuning Guides.
+static constexpr int64_t partitionsOfMultiprocessor = 4;
 /// What a loop over the steps of a chunk adds to straight code.
 static constexpr double stepLoopCost = 1.04;
+/// What copies of single elements of an operand take, as a part of the time of
+/// the multiply-adds.
+static constexpr double transposedCost = 0.08;
+/// The same where both operands are read along the sum, of which a thread holds
+/// so many that it reads none ahead.
+static constexpr double alongDepthCost = 0.2;
+/// How much longer a block takes if there is no room for another one that works
+/// while it waits at its barriers.
+static constexpr double aloneCost = 1.04;
 /// What runs of less than a line of memory cost, compared with lines.
 static constexpr double shortRunCost = 1.5;
 /// The part of the memory bandwidth on the data sheet that streams reach.
@@ -63,10 +74,22 @@ static int64_t getTotalBytes(const ContractionChoice &choice,
              : 0;
 }
 
+double ContractionFacts::getComputeNanoseconds(const TargetDescription &target,
+                                               int64_t blockRows,
+                                               int64_t blockColumns) const {
+  // Shared memory serves as many bytes in a cycle as the pipes do operations.
+  auto getCycles = [&](const OperandFacts &operands) {
+    return operands.operations + operands.bytesComputedFrom +
+           double(operands.computed) * elementBytes;
+  };
+  return (blockRows * getCycles(ofRows) + blockColumns * getCycles(ofColumns)) *
+         2e9 * target.multiprocessors / target.f32FlopsPerSecond;
+}
+
 /// Of a chunk, or in a block or thread: what all operands have.
 static int64_t getLines(const ContractionFacts &facts, int64_t rows,
                         int64_t columns) {
-  return rows * facts.rowOperands + columns * facts.columnOperands;
+  return rows * facts.ofRows.count + columns * facts.ofColumns.count;
 }
 
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
@@ -77,19 +100,26 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   if (threads > target.threadsPerBlock)
     return false;
   // One summed element of an operand, or all that a thread reads at once.
-  int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 1;
-  int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 1;
+  bool isAlong = !choice.isTransposed;
+  int64_t ofLhs = isAlong && facts.isLhsAlongDepth ? choice.vector : 1;
+  int64_t ofRhs = isAlong && facts.isRhsAlongDepth ? choice.vector : 1;
   choice.registersPerThread = getContractionRegisters(
       choice.threadRows * choice.threadColumns * facts.sums,
       getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
-  // Rows of a chunk, those along what is summed over padded by a vector.
+  // Rows of a chunk, those along what is summed over, or transposed, padded by
+  // a vector.
+  auto getRows = [&](bool isAlongDepth, int64_t lines) {
+    return !isAlongDepth ? 0 : isAlong ? lines : choice.chunk;
+  };
   choice.sharedBytes =
-      (getLines(facts, choice.blockRows, choice.blockColumns) * choice.chunk *
-           facts.elementBytes +
-       getLines(facts, facts.isLhsAlongDepth ? choice.blockRows : 0,
-                facts.isRhsAlongDepth ? choice.blockColumns : 0) *
+      (facts.getCopiedBytes(choice.blockRows, choice.blockColumns) *
+           choice.chunk +
+       getLines(facts, getRows(facts.isLhsAlongDepth, choice.blockRows),
+                getRows(facts.isRhsAlongDepth, choice.blockColumns)) *
            vectorBytes) *
           choice.stages +
+      facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
+          choice.chunk +
       getTotalBytes(choice, facts);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
@@ -120,16 +150,21 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   constexpr int64_t resultBytes = 4;
   double run = choice.chunk * facts.elementBytes < lineBytes ? shortRunCost : 1;
   auto getLoaded = [&](int64_t rows, int64_t columns) {
-    return rows * facts.rowOperands * (facts.isLhsAlongDepth ? run : 1) +
-           columns * facts.columnOperands * (facts.isRhsAlongDepth ? run : 1);
+    return facts.getCopiedBytes(rows, 0) * (facts.isLhsAlongDepth ? run : 1) +
+           facts.getCopiedBytes(0, columns) * (facts.isRhsAlongDepth ? run : 1);
   };
-  double fill = (getLoaded(choice.blockRows, choice.blockColumns) * depth *
-                     facts.elementBytes +
+  double fill = (getLoaded(choice.blockRows, choice.blockColumns) * depth +
                  double(choice.blockRows) * choice.blockColumns * resultBytes) /
                 (target.dramBytesPerSecond / 1e9 / target.multiprocessors);
   bool isStraight = choice.chunk <= choice.vector * choice.unroll;
+  int alongDepth = facts.isLhsAlongDepth + facts.isRhsAlongDepth;
+  double copies = choice.isTransposed ? transposedCost * alongDepth
+                  : alongDepth > 1    ? alongDepthCost
+                                      : 0;
   double work = arithmetic * std::max(1.0, reads) / reachedPeak *
-                (isStraight ? 1 : stepLoopCost);
+                    (isStraight ? 1 : stepLoopCost) * (1 + copies) +
+                depth * facts.getComputeNanoseconds(target, choice.blockRows,
+                                                    choice.blockColumns);
   // What doesn't limit still costs something.
   double perBlock = choice.stages > 1
                         ? std::max(work, fill) + std::min(work, fill) / 8
@@ -137,22 +172,23 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
 
   int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;
   choice.waves = double(choice.blocks) / perWave;
-  double nanoseconds = 0;
-  for (int64_t rest = choice.blocks; rest > 0;) {
-    int64_t wave = std::min(rest, perWave);
-    int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
-    double independent = busiest * choice.warps * sums;
-    double occupancy = independent / (independent + halfOfSums);
-    double covered = (choice.stages * busiest - 1) * perBlock / chunks;
-    double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
-                   chunkNanoseconds / busiest;
-    int64_t waves = std::max<int64_t>(rest / perWave, 1);
-    nanoseconds += waves * (busiest * perBlock / occupancy +
-                            memoryLatencyNanoseconds + chunks * stall);
-    rest -= waves * wave;
-  }
-  double bytes = facts.batches * depth * facts.elementBytes *
-                 getLoaded(facts.rows, facts.columns);
+  // The busiest multiprocessor begins a block as soon as one has ended, so that
+  // as many as it has room for are under way to the end.
+  double most = llvm::divideCeil(choice.blocks, target.multiprocessors);
+  double atOnce = std::min<double>(most, choice.blocksPerMultiprocessor);
+  double warps = atOnce * choice.warps;
+  double busiestPartition = std::ceil(warps / partitionsOfMultiprocessor);
+  double occupancy = std::min(
+      warps * sums / (warps * sums + halfOfSums),
+      warps / (busiestPartition * partitionsOfMultiprocessor) / reachedPeak);
+  double covered = (choice.stages * atOnce - 1) * perBlock / chunks;
+  double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
+                 chunkNanoseconds / atOnce;
+  double alone = choice.blocksPerMultiprocessor == 1 ? aloneCost : 1;
+  double nanoseconds =
+      most * perBlock * alone / occupancy +
+      most / atOnce * (memoryLatencyNanoseconds + chunks * stall);
+  double bytes = facts.batches * depth * getLoaded(facts.rows, facts.columns);
   double share = reachedBandwidth * target.dramBytesPerSecond / 1e9;
   return std::max(nanoseconds, bytes / share);
 }
@@ -168,6 +204,22 @@ static std::string getReason(const ContractionChoice &choice,
              choice.blocks, choice.blocksPerMultiprocessor,
              target.multiprocessors)
       .str();
+}
+
+/// Whether chunks may be transposed. An element that is copied alone should
+/// take part in many multiply-adds; cp.async copies 4 bytes at least.
+static std::vector<bool> getTranspositions(const ContractionChoice &choice,
+                                           const ContractionFacts &facts,
+                                           const ContractionPins &pins) {
+  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 64;
+  if (pins.isTransposed)
+    return {*pins.isTransposed};
+  if (facts.isLhsAlongDepth && facts.isRhsAlongDepth &&
+      facts.ofRows.computed + facts.ofColumns.computed == 0 &&
+      facts.elementBytes >= leastBytes &&
+      std::min(choice.blockRows, choice.blockColumns) >= leastMultiplyAdds)
+    return {false, true};
+  return {false};
 }
 
 std::optional<ContractionChoice>
@@ -202,11 +254,14 @@ chooseContraction(const ContractionFacts &facts,
               choice.warps = pins.warps ? pins.warps
                                         : std::max<int64_t>(threads / lanes, 1);
               bool isWhole = threads >= lanes || pins.warps || pins.blockRows;
-              if (!isWhole || !fits(choice, facts, target))
-                continue;
-              choice.nanoseconds = estimate(choice, facts, target);
-              if (!best || choice.nanoseconds < best->nanoseconds)
-                best = choice;
+              for (bool isTransposed : getTranspositions(choice, facts, pins)) {
+                choice.isTransposed = isTransposed;
+                if (!isWhole || !fits(choice, facts, target))
+                  continue;
+                choice.nanoseconds = estimate(choice, facts, target);
+                if (!best || choice.nanoseconds < best->nanoseconds)
+                  best = choice;
+              }
             }
   };
   auto considerChunk = [&](int64_t chunk) {
@@ -221,7 +276,7 @@ chooseContraction(const ContractionFacts &facts,
     if (pins.stages)
       depths = {pins.stages};
     else if (stages > 1)
-      depths = {stages, 2, 1}; // where shared memory is short
+      depths = {1, 2, stages}; // as few as hide the latency
     considerTiles(depths);
   };
   int64_t leastChunk =

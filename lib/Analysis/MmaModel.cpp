@@ -54,11 +54,12 @@ static std::vector<int64_t> getPowers(int64_t least, int64_t most,
   return powers;
 }
 
-/// Of f32 in three pieces of bf16: instructions of tensor cores for each of
-/// f16, and what multiply-adds and the like take to make pieces of an element
-/// and to add up what four lanes' worth of pieces come to.
-static constexpr double instructionsOfPieces = 6, cyclesOfSplit = 7.5,
-                        cyclesOfSum = 3;
+/// Of f32 in three pieces of bf16: instructions of tensor cores for one of f16,
+/// the part of their rate that is reached, and what it takes a part of a
+/// multiprocessor to make pieces of one element in each lane. Fitted to 24
+/// schedules of squares, measured on an H200; both add up.
+static constexpr double instructionsOfPieces = 6, reachedRateOfPieces = 0.8,
+                        cyclesOfSplit = 8.5;
 
 /// What one instruction sums over.
 static int64_t getDepth(const ContractionFacts &facts) {
@@ -82,9 +83,8 @@ static int64_t getRegisters(const MmaChoice &choice,
 /// What a block copies of all operands for a chunk.
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
-  return (choice.blockRows * facts.rowOperands +
-          choice.blockColumns * facts.columnOperands) *
-         choice.chunk * facts.elementBytes;
+  return facts.getCopiedBytes(choice.blockRows, choice.blockColumns) *
+         choice.chunk;
 }
 
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
@@ -95,7 +95,10 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   if (threads > target.threadsPerBlock)
     return false;
   choice.registersPerThread = getRegisters(choice, facts);
-  choice.sharedBytes = getCopiedBytes(choice, facts) * choice.stages;
+  choice.sharedBytes =
+      getCopiedBytes(choice, facts) * choice.stages +
+      facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
+          choice.chunk;
   // What is pinned may take fewer; else the assembler tells of spills.
   if (pins.warpRows && pins.warpColumns)
     choice.registersPerThread =
@@ -117,11 +120,10 @@ static double estimateChunk(const MmaChoice &choice,
                             const TargetDescription &target, int64_t blocks,
                             int64_t busiest) {
   // Rates of one multiprocessor; tf32 has half the rate of f16.
-  double ofHalves =
-      reachedRate * target.mmaFlopsPerSecond / 2e9 / target.multiprocessors;
-  double multiplyAddsPerNanosecond = facts.inPieces
-                                         ? ofHalves / instructionsOfPieces
-                                         : ofHalves * 2 / facts.elementBytes;
+  double ofHalves = target.mmaFlopsPerSecond / 2e9 / target.multiprocessors;
+  double multiplyAddsPerNanosecond =
+      facts.inPieces ? ofHalves * reachedRateOfPieces / instructionsOfPieces
+                     : ofHalves * reachedRate * 2 / facts.elementBytes;
   double cyclesPerNanosecond =
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
   double bandwidth = target.dramBytesPerSecond / 1e9;
@@ -130,15 +132,10 @@ static double estimateChunk(const MmaChoice &choice,
   double arithmetic = double(facts.sums) * busiest * choice.blockRows *
                       choice.blockColumns * choice.chunk /
                       multiplyAddsPerNanosecond / occupancy;
-  if (facts.inPieces) {
-    double perWarp = double(choice.warpRows + choice.warpColumns) *
-                         choice.chunk / lanes * cyclesOfSplit +
-                     double(choice.warpRows) * choice.warpColumns / lanes *
-                         choice.chunk / getDepth(facts) * cyclesOfSum;
-    arithmetic =
-        std::max(arithmetic, facts.sums * busiest * choice.warps * perWarp /
-                                 parts / cyclesPerNanosecond / occupancy);
-  }
+  if (facts.inPieces)
+    arithmetic += double(facts.sums) * busiest * choice.warps *
+                  (choice.warpRows + choice.warpColumns) * choice.chunk / lanes *
+                  cyclesOfSplit / parts / cyclesPerNanosecond / occupancy;
   double fragmentBytes = double(facts.sums) * choice.warps *
                          (choice.warpRows + choice.warpColumns) * choice.chunk *
                          facts.elementBytes;
@@ -149,7 +146,12 @@ static double estimateChunk(const MmaChoice &choice,
                              (bandwidthBurst * bandwidth),
                          blocks * copiedBytes / (fillBandwidth * bandwidth));
   double slowest = std::max({arithmetic, reads, fill});
-  double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
+  // Operands are computed between barriers.
+  double computed = busiest * choice.chunk *
+                    facts.getComputeNanoseconds(target, choice.blockRows,
+                                                choice.blockColumns);
+  double work =
+      slowest + (arithmetic + reads + fill - slowest) * shareOfChunk + computed;
   double refill = choice.stages > 1
                       ? memoryLatencyNanoseconds / (choice.stages - 1)
                       : memoryLatencyNanoseconds + work;
@@ -164,9 +166,8 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                   int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
                   int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
   double chunks = llvm::divideCeil(facts.depth, choice.chunk);
-  double bytes =
-      double(facts.batches) * facts.depth * facts.elementBytes *
-      (facts.rows * facts.rowOperands + facts.columns * facts.columnOperands);
+  double bytes = double(facts.batches) * facts.depth *
+                 facts.getCopiedBytes(facts.rows, facts.columns);
   double bandwidth = target.dramBytesPerSecond / 1e9 *
                      (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
   int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;

@@ -48,7 +48,7 @@ static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
   auto contraction = loop::findContraction(kernel);
   if (!contraction)
     return rate;
-  Type element = contraction->lhs.getMemRefType().getElementType();
+  Type element = contraction->lhs.value.getType();
   double ofHalves = target.getMmaFlopsPerSecond();
   if (element.isF16() || element.isBF16())
     return std::max(rate, ofHalves);

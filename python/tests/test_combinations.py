@@ -53,6 +53,22 @@ def test_max_pool_of_a_concatenation(axis, stride, device):
     assert torch.equal(got, function(a, b))
 
 
+WINDOWS = {
+    "maps": lambda a, b: F.avg_pool2d(F.relu(a) * 2 + b, 3, 2, 1),
+    "pieces of maps": lambda a, b: F.avg_pool2d(torch.cat((a, -b, a), 1), 3, 1),
+    "padding": lambda a, b: F.avg_pool2d(F.pad(a, (1, 2, 3, 4), value=2.0), 3, 2, 1),
+    "padded padding": lambda a, b: F.pad(F.pad(a, (1, 1), value=3.0), (2, 2), value=5.0) * 2,
+    "pieces of pieces": lambda a, b: torch.cat((torch.cat((a, b), 3) * 2, a), 3),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_what_is_computed_again(name, device):
+    a, b = randn(2, 3, 9, 10), randn(2, 3, 9, 10, seed=1)
+    (got,) = run(WINDOWS[name], (a, b), device)
+    check(got, WINDOWS[name](a.double(), b.double()), 8, 8)
+
+
 def test_concatenation_of_pools_and_of_a_gather(device):
     x, places = randn(4, 6, 8, 8), torch.tensor([2, 0, 3, 3])
 

@@ -8,6 +8,7 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from numeric import DTYPE_IDS, DTYPES, check, compile_for_gpu, randn, run
 
 INF, NAN = math.inf, math.nan
@@ -116,3 +117,29 @@ def test_longest_divisions(device):
     gcd, narrow = run(lambda x, y: (torch.gcd(x, y), torch.gcd(x.int(), y.int())), (x, y), device)
     assert torch.equal(gcd, torch.gcd(x, y)) and gcd.tolist() == [1, 1, 2**40, 6, 5, 0]
     assert torch.equal(narrow, torch.gcd(x.int(), y.int()))
+
+
+def silu_by_exp(x):
+    return x / (1 + torch.exp(-x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(torch.exp, torch.exp2, torch.expm1, torch.sinh, torch.cosh, torch.tanh),
+        *(torch.sigmoid, F.silu, F.softplus, F.gelu, F.elu, silu_by_exp),
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_no_nans_where_exponentials_overflow(function, device):
+    """Where e^x and 2^x leave f32's range, in steps of a unit in the last place and wider."""
+    ends = torch.tensor([88.0297, 88.72284, 89.41598, 103.97, 127.99999, 149.0])
+    near = ends[:, None] + torch.arange(-40, 40) * 2.0**-17
+    x = torch.cat([near.flatten(), torch.linspace(80, 170, 3000)])
+    x = torch.cat([x, -x])
+    (got,) = run(function, (x,), device)
+    assert not got.isnan().any(), x[got.isnan()]
+    want = function(x)
+    away = want.abs() < torch.finfo(torch.float32).max * (1 - 1e-5)
+    torch.testing.assert_close(got[away], want[away], rtol=1e-5, atol=1e-36)
+    assert (got[~away].abs() > torch.finfo(torch.float32).max * (1 - 1e-4)).all()

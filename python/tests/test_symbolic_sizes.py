@@ -135,6 +135,60 @@ def test_scans_along_a_fixed_axis(axis, device):
         check(got, function(x.double()), 2 * sum_units(300), scale, f"{count} rows")
 
 
+FULL = {
+    "sum": lambda x: x.sum(),
+    "mean of squares": lambda x: (x * x).mean(),
+    "largest": lambda x: x.amax(),
+    "place of the largest": lambda x: x.argmax(),
+    "norm": lambda x: x / x.norm(),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_reductions_of_all_rows(name, device):
+    """Parts of all rows, each of as many elements as there are rows times a number."""
+    function = FULL[name]
+    shapes = ({0: Dim("rows", min=1, max=100000)},)
+    fast = compiled(function, (randn(8, 2048),), shapes, device)
+    assert len(fast.report["kernels"]) > 1
+    for count in (1, 2, 17, 100):
+        x = randn(count, 2048)
+        (got,) = call(fast, (x,), device)
+        want = function(x.double())
+        if want.dtype == torch.int64:
+            assert torch.equal(got, want)
+        else:
+            scale = (x.double() ** 2).mean() + x.double().abs().sum() * (name == "sum") + 5
+            check(got, want, sum_units(x.numel()), scale, f"{count} rows")
+
+
+SCANS = {
+    "sums": lambda x: (x * 2).cumsum(-1) + 1,
+    "sums of columns": lambda x: x.t().contiguous().cumsum(0),
+    "extremes and their places": lambda x: tuple(x.cummax(-1)),
+    "probabilities": lambda x: x.softmax(-1).cumsum(-1),
+}
+
+
+@pytest.mark.parametrize("most", [3000, 100000])
+@pytest.mark.parametrize("name", SCANS)
+def test_scans_along_a_symbolic_axis(name, most, device):
+    function = SCANS[name]
+    shapes = ({1: Dim("length", min=1, max=most)},)
+    fast = compiled(function, (randn(3, 9),), shapes, device)
+    for n in (1, 2, 31, 1000, 3000, *((4099,) if most > 4099 else ())):
+        x = randn(3, n)
+        got, want = call(fast, (x,), device), function(x.double())
+        want = want if isinstance(want, tuple) else (want,)
+        scale = 2 * x.double().abs().cumsum(-1) + 1
+        for one, right in zip(got, want, strict=True):
+            if right.dtype == torch.int64:
+                assert torch.equal(one, right)
+            else:
+                most_of = scale.t() if right.shape != scale.shape else scale
+                check(one, right, 2 * sum_units(n), most_of, f"{n} elements")
+
+
 def test_transposed_rows(device):
     def function(x):
         return x.t() + 1
@@ -380,7 +434,7 @@ def test_a_package_says_what_sizes_it_takes(device):
 @pytest.mark.parametrize(
     "function,message",
     [
-        (lambda x: x.cumsum(0), "scans axis 0 of size rows, .* compile for a fixed size"),
+        (lambda x: x.flip(0).cumsum(0), "only a part of rows .* compile for a fixed size"),
         (lambda x: x ** x.shape[0], "uses the size .* as a number|Constraints violated"),
         (lambda x: torch.cat([x, x[:1]]), "no product of sizes"),
     ],

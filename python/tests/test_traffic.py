@@ -139,6 +139,28 @@ def test_every_input_is_read_once_and_every_result_written_once(name, compiler):
     assert sum(buffer["bytes_read"] for buffer in traffic) == kernels * nbytes(inputs)
 
 
+# Name -> (function, kernels): windows that overlap, and padding, of what is computed.
+WINDOWS = {
+    "map": (lambda a, b: F.max_pool2d(a.relu() * 2 + 1, 3, 2, 1), 1),
+    # Each element of a window would be a load from every piece.
+    "concatenation": (lambda a, b: F.max_pool2d(torch.cat((a, b), 1), 3, 2, 1), 2),
+    "map of a concatenation": (lambda a, b: F.avg_pool2d(torch.cat((a, b), 2).relu(), 3, 1), 2),
+    "padded concatenation": (lambda a, b: F.pad(torch.cat((a, b), 1), (1, 1), value=2.0), 1),
+    "padding": (lambda a, b: F.max_pool2d(F.pad(a, (1, 2), value=3.0), 3, 2, 1), 1),
+    # Nine error functions take longer than to write and read one.
+    "costly map": (lambda a, b: F.avg_pool2d(F.gelu(a), 3, 1, 1), 2),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_what_is_cheap_to_compute_again_are_one_kernel(name, compiler):
+    function, kernels = WINDOWS[name]
+    inputs = [randn(64, 128, 56, 56, seed=i) for i in range(2)]
+    text = import_program(function, inputs).text
+    report = compile_ir(text, Options(level="tile", target="sm_90a")).report
+    assert len(report["kernels"]) == kernels
+
+
 def test_the_count_tells_a_second_read(compiler):
     """Rows too long for the chip are read again: the test above can fail."""
     text = import_program(lambda x: F.softmax(x, -1), (randn(4, 1_000_001),)).text

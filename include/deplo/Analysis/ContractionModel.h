@@ -24,6 +24,20 @@ bool sumsInTwoLevels(int64_t depth, int64_t elementBytes);
 /// both operands at once, if they are to be few.
 int64_t getContractionRegisters(int64_t sums, int64_t operands);
 
+/// The operands that give a result its rows, or its columns.
+struct OperandFacts {
+  int64_t count = 1;
+  /// How many of them are computed as they are staged, and for one element of
+  /// each of these, the bytes that are read and the operations.
+  int64_t computed = 0, bytesComputedFrom = 0;
+  double operations = 0;
+
+  /// Bytes of one element of each as it comes from memory.
+  int64_t getCopiedBytes(int64_t elementBytes) const {
+    return (count - computed) * elementBytes + bytesComputedFrom;
+  }
+};
+
 struct ContractionFacts {
   /// Products of all batch axes, of rows, of columns, and of what is summed
   /// over.
@@ -31,9 +45,9 @@ struct ContractionFacts {
   /// Where only a call knows the rows: the range that they are in; else 0.
   int64_t leastRows = 0, mostRows = 0;
   int64_t elementBytes;
-  /// Sums of one element each, and the operands that give them rows and
-  /// columns.
-  int64_t sums = 1, rowOperands = 1, columnOperands = 1;
+  /// Sums of one element each.
+  int64_t sums = 1;
+  OperandFacts ofRows, ofColumns;
   /// Whether neighbours in memory are summed over: then a thread reads several
   /// of them at once.
   bool isLhsAlongDepth = false, isRhsAlongDepth = false;
@@ -41,17 +55,33 @@ struct ContractionFacts {
   bool inTwoLevels = false;
   /// Whether tensor cores multiply f32 as three pieces of bf16.
   bool inPieces = false;
+
+  /// Of one summed element, in a block: bytes that are copied, bytes that are
+  /// computed of these, and the time that takes a multiprocessor.
+  int64_t getCopiedBytes(int64_t blockRows, int64_t blockColumns) const {
+    return blockRows * ofRows.getCopiedBytes(elementBytes) +
+           blockColumns * ofColumns.getCopiedBytes(elementBytes);
+  }
+  int64_t getComputedBytes(int64_t blockRows, int64_t blockColumns) const {
+    return (blockRows * ofRows.computed + blockColumns * ofColumns.computed) *
+           elementBytes;
+  }
+  double getComputeNanoseconds(const TargetDescription &target,
+                               int64_t blockRows, int64_t blockColumns) const;
 };
 
 /// Fields that are decided already; 0 for those that are not.
 struct ContractionPins {
   int64_t blockRows = 0, blockColumns = 0, threadRows = 0, threadColumns = 0;
   int64_t warps = 0, chunk = 0, unroll = 0, vector = 0, stages = 0;
+  std::optional<bool> isTransposed;
 };
 
 struct ContractionChoice {
   int64_t blockRows, blockColumns, threadRows, threadColumns;
   int64_t warps, chunk, vector, unroll, stages;
+  /// Whether chunks have a row for each summed element (transpose_smem).
+  bool isTransposed = false;
 
   // Figures.
   int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;

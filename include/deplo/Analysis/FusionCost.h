@@ -28,6 +28,8 @@ struct MachineModel {
   /// How many times its share of the bandwidth a multiprocessor may draw if the
   /// others are idle.
   double bandwidthBurst = 1;
+  /// Multiply-adds of f16 and bf16 by tensor cores, 0 if there are none.
+  double matrixOperationsPerSecond = 0;
 
   /// What a kernel takes that does next to nothing.
   double getLeastSeconds() const { return launchSeconds + latencySeconds; }

@@ -59,11 +59,14 @@ Value MathBuilder::exp2Approximate(Value x) {
   return callEach("llvm.nvvm.ex2.approx", x);
 }
 
-/// On a GPU 2^(x log2 e), with what the product loses.
+/// On a GPU 2^(x log2 e), with what the product loses. x is at most the least
+/// number whose result overflows, for which that loss is positive: infinity
+/// times a negative one would be NaN.
 Value MathBuilder::exp(Value x) {
+  constexpr double leastOverflow = 88.72283935546875;
   if (!isGpu)
     return select(isNaN(x), x, expScaled(x, 0));
-  x = clamp(x, -105, 90);
+  x = clamp(x, -105, leastOverflow);
   Value high = mul(x, log2e);
   constexpr double log2eLow = log2e - static_cast<float>(log2e);
   Value low = fma(x, log2eLow, fma(x, log2e, neg(high)));

@@ -32,7 +32,7 @@ void KernelEmitter::emitScan(ScanOp scan) {
     identities.push_back(laneVariable ? broadcast(identity) : identity);
   }
   auto serial =
-      scf::ForOp::create(builder, loc, getIndex(0), getIndex(scan.getExtent()),
+      scf::ForOp::create(builder, loc, getIndex(0), getNumber(scan.getExtent()),
                          getIndex(1), identities);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(serial.getBody());

@@ -43,6 +43,12 @@ mlir::Value foldTree(mlir::ImplicitLocOpBuilder &builder, Monoid kind,
 int64_t getReadAlignment(mlir::MemRefType type, const SymbolicSizes &sizes,
                          int64_t alignment);
 
+/// The tensor maps of the kernel's copies, each once.
+llvm::SmallVector<tile::TensorMapAttr> collectTensorMaps(tile::KernelOp kernel);
+
+/// That of one of them.
+tile::TensorMapAttr getTensorMap(tile::KernelOp kernel, tile::TmaCopyOp copy);
+
 /// Of an element in memory.
 inline int64_t getBytes(mlir::Type elementType) {
   return elementType.getIntOrFloatBitWidth() / 8;
@@ -60,12 +66,15 @@ public:
   /// dynamic shared memory.
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
                 mlir::FlatSymbolRefAttr sharedMemory,
-                mlir::IntegerType indexType, int64_t alignment);
+                mlir::IntegerType indexType, int64_t alignment,
+                llvm::ArrayRef<tile::TensorMapAttr> maps = {});
 
   mlir::LogicalResult run();
 
   /// Bytes of dynamic shared memory that the emitted code uses.
   int64_t getSharedBytes() const { return sharedBytes; }
+  /// What its start must be a multiple of.
+  int64_t getSharedAlignment() const { return sharedAlignment; }
 
 private:
   // Structure (KernelEmitter.cpp).
@@ -122,6 +131,23 @@ private:
                          llvm::MutableArrayRef<mlir::Value> elements);
   mlir::Value loadFactor(mlir::Value memref, mlir::ValueRange indices,
                          mlir::AffineMap map, mlir::ValueRange coordinates);
+
+  // What units beside the threads do (EmitAsync.cpp, EmitWgmma.cpp).
+  void emitMBarriers(tile::MBarriersOp op);
+  void emitMBarrierWait(tile::MBarrierWaitOp op);
+  void emitMBarrierArrive(tile::MBarrierArriveOp op);
+  void emitTmaCopy(tile::TmaCopyOp op);
+  mlir::LogicalResult emitProducer(tile::ProducerOp op);
+  void emitAsyncDot(tile::AsyncDotOp op);
+  mlir::Value getMBarrier(mlir::Value barriers, mlir::Value index);
+  struct WgmmaOperand;
+  /// Where a matrix starts; what else is in the lower half, and the upper one.
+  struct MatrixDescriptor {
+    mlir::Value lower;
+    uint32_t leading, upper;
+  };
+  MatrixDescriptor getMatrixDescriptor(const WgmmaOperand &operand);
+  mlir::Value packDescriptor(const MatrixDescriptor &descriptor, int64_t units);
 
   // Clusters (EmitClusterReduce.cpp).
   void emitClusterBarriers();
@@ -238,13 +264,14 @@ private:
   llvm::SmallVector<mlir::Value> unpack(mlir::Value vector);
   mlir::Value pack(llvm::ArrayRef<mlir::Value> elements);
   /// A pointer to `bytes` of shared memory of their own.
-  mlir::Value allocateShared(int64_t bytes);
+  mlir::Value allocateShared(int64_t bytes, int64_t alignment = 16);
 
   tile::KernelOp kernel;
   mlir::LLVM::LLVMFuncOp function;
   mlir::FlatSymbolRefAttr sharedMemory;
   mlir::IntegerType indexType;
   int64_t alignment;
+  llvm::ArrayRef<tile::TensorMapAttr> maps;
   mlir::ImplicitLocOpBuilder builder;
   SymbolicSizes sizes;
   llvm::DenseMap<int64_t, mlir::Value> numbers; // that the launch gives
@@ -257,10 +284,16 @@ private:
       threadCoordinates;
   /// Where values of the whole kernel are computed: before its first loop.
   mlir::Block *entry = nullptr;
-  int64_t sharedBytes = 0;
+  int64_t sharedBytes = 0, sharedAlignment = 16;
   CopyGroups copyGroups;
-  /// Tokens of asynchronous copies, in the order in which they started.
-  llvm::SmallVector<mlir::Value> inFlight;
+  /// Tokens of asynchronous copies in the order in which they started, and of
+  /// groups of contractions in the order of their commits.
+  llvm::SmallVector<mlir::Value> inFlight, dotsInFlight;
+  /// Whether what is emitted is run by a single thread, and whether by the
+  /// kernel's warps while others are there.
+  bool isSingleThread = false, isBesideProducer = false;
+  /// Whether threads write what wgmma reads.
+  bool writesForWgmma = false;
 };
 
 } // namespace deplo

@@ -76,9 +76,12 @@ constexpr int64_t reservedSharedBytes = 1024;
 /// that it has room for, as long as ptxas takes no more registers than it
 /// needs; but what shared memory has no room for needs no registers. Where
 /// `blocks` that sweep rows fit on the device at once, they should: a few more
-/// registers would leave some of them to run alone.
+/// registers would leave some of them to run alone. A block whose warps have
+/// roles shares all registers out among them.
 int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
                           int64_t sharedBytes, int64_t blocks) {
+  if (!kernel.getBody()->getOps<tile::ProducerOp>().empty())
+    return 1;
   constexpr int64_t unit = 8;
   int64_t threads = *kernel.getWarps() * threadsPerWarp;
   int64_t inLoops = tile::estimateLoopRegisters(kernel);
@@ -185,13 +188,18 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto pointer =
         LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
-    SmallVector<Type> argumentTypes(kernel.getNumMemrefs(), pointer);
+    SmallVector<tile::TensorMapAttr> maps = collectTensorMaps(kernel);
+    SmallVector<Type> argumentTypes(maps.size(),
+                                    LLVM::LLVMPointerType::get(&getContext()));
+    argumentTypes.append(kernel.getNumMemrefs(), pointer);
     argumentTypes.append(sizes.getSizes().size(), builder.getI64Type());
     auto function = LLVM::LLVMFuncOp::create(
         builder, kernel.getLoc(), kernel.getSymName(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
                                     argumentTypes));
     int64_t threads = *kernel.getWarps() * threadsPerWarp;
+    for (auto producer : kernel.getBody()->getOps<tile::ProducerOp>())
+      threads += producer.warps * threadsPerWarp;
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                       builder.getUnitAttr());
     function->setAttr(
@@ -208,12 +216,13 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
       function->setAttr(
           NVVM::NVVMDialect::getClusterDimAttrName(),
           builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
-    annotateArguments(kernel, function, builder);
+    annotateArguments(kernel, function, maps.size(), builder);
+    annotateMaps(function, maps, builder);
 
     KernelEmitter emitter(
         kernel, function,
         FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),
-        chooseIndexType(kernel), alignment);
+        chooseIndexType(kernel), alignment, maps);
     if (failed(emitter.run()))
       return failure();
     if (emitter.getSharedBytes() > target.getSharedPerBlock())
@@ -222,6 +231,9 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << " bytes of shared memory a block, " << target.getChip()
              << " has " << target.getSharedPerBlock()
              << "; lower block or chunk in its schedule";
+    auto sharedMemory = module.lookupSymbol<LLVM::GlobalOp>(sharedMemoryName);
+    sharedMemory.setAlignment(std::max<int64_t>(
+        sharedMemory.getAlignment().value_or(1), emitter.getSharedAlignment()));
     // Without it ptxas spills a few registers to have more blocks resident.
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       builder.getI32IntegerAttr(getResidentBlocks(
@@ -234,6 +246,10 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
                       tile::LaunchAttr::get(&getContext(), blocks, threads,
                                             emitter.getSharedBytes(), cluster,
                                             isProgrammatic(kernel)));
+    if (!maps.empty())
+      function->setAttr("tile.maps",
+                        builder.getArrayAttr(
+                            SmallVector<Attribute>(maps.begin(), maps.end())));
     if (isSymbolic)
       function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));
     kernel.erase();
@@ -244,6 +260,21 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     return !kernel.getBody()->getOps<tile::WaitDependenciesOp>().empty();
   }
 
+  /// Tensor maps are given by value, and don't change.
+  void annotateMaps(LLVM::LLVMFuncOp function,
+                    ArrayRef<tile::TensorMapAttr> maps, OpBuilder &builder) {
+    constexpr int64_t bytes = 128, mapAlignment = 64;
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+    for (unsigned i = 0; i < maps.size(); ++i) {
+      function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
+                          TypeAttr::get(type));
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(mapAlignment));
+      function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
+                          builder.getUnitAttr());
+    }
+  }
+
   /// What is known of the pointers: aligned (as far as reads may be told that,
   /// see getReadAlignment), and what is written is read by no
   /// other access, so that loads may go through the read-only cache. Where the
@@ -251,8 +282,9 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   /// what it reads: such pointers are not noalias, and no load moves to before
   /// the wait. That those written are is enough to tell loads from stores.
   void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
-                         OpBuilder &builder) {
-    for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {
+                         unsigned maps, OpBuilder &builder) {
+    for (auto [position, memref] : llvm::enumerate(kernel.getMemrefs())) {
+      unsigned i = maps + position;
       bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
         return isa<tile::StoreOp>(user);
       });

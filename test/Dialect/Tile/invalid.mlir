@@ -873,7 +873,7 @@ func.func @dot_c6(%a: tensor<16x16xf16>, %b: tensor<16x8xf16>, %c: tensor<16x8xf
 // -----
 
 // atom C2: multiply-adds are no atom.
-// expected-error @below {{a tile.dot without an atom is of multiply-adds, expected mma_sync}}
+// expected-error @below {{a tile.dot without an atom is of multiply-adds, expected mma_sync or wgmma}}
 "test.op"() {a = #tile.atom<fma, warps = [1, 1]>} : () -> ()
 
 // -----

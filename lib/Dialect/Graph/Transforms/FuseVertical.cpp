@@ -22,6 +22,8 @@
 // - every value that leaves the group is computed in all of those loops, once,
 // - and the cost model says that it pays.
 // A merge that fails, for a reason that a later one removes, is tried again.
+// Maps that several kernels read are then computed in each of them where that
+// is cheaper than a kernel that stores their results (FusionRecompute.cpp).
 
 #include "FusionGroups.h"
 #include "deplo/Dialect/Graph/Transforms/Passes.h"
@@ -52,10 +54,32 @@ struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
     IRRewriter rewriter(&getContext());
     if (failed(makeReadable(rewriter, function)))
       return signalPassFailure();
-    FusionGroups groups(function, getMachineModel(target), policy);
-    groups.fuse();
-    groups.emitRemarks(DEBUG_TYPE, "no primitive reads what another computes");
-    groups.outline(rewriter);
+    auto fuse = [&] {
+      auto groups = std::make_unique<FusionGroups>(
+          function, getMachineModel(target), policy);
+      groups->fuse();
+      return groups;
+    };
+    std::unique_ptr<FusionGroups> groups = fuse();
+    // What is computed in several kernels may in turn be all that reads another
+    // map.
+    while (true) {
+      SmallVector<FusionGroups::Recomputed> recomputed =
+          groups->findRecomputed();
+      if (policy == FusionPolicy::Never || recomputed.empty())
+        break;
+      Recomputation copies;
+      copies.apply(rewriter, recomputed);
+      std::unique_ptr<FusionGroups> next = fuse();
+      if (next->getSeconds() >= groups->getSeconds()) {
+        copies.undo(rewriter);
+        groups = fuse();
+        break;
+      }
+      groups = std::move(next);
+    }
+    groups->emitRemarks(DEBUG_TYPE, "no primitive reads what another computes");
+    groups->outline(rewriter);
   }
 };
 } // namespace

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a kernel with a contraction may have besides: maps of its result,
-// conversions of its operands, and contractions that share one of its operands.
+// maps of its operands, and contractions that share one of its operands.
 
 #include "FusionGroups.h"
 
@@ -10,31 +10,99 @@ using namespace mlir;
 
 namespace deplo::graph {
 
-/// Operands of a contraction may be converted on the way; what computes more is
-/// a kernel of its own, since every tile of the result would compute it again.
+/// What of a contraction's other operand each block serves, as a rule: the
+/// schedule is not chosen yet.
+static constexpr int64_t tileExtent = 128;
+
+/// A contraction in `into` and the number of its operand that a member of
+/// `from` computes, directly or through maps in `into`.
+std::optional<std::pair<unsigned, FusionGroups::Use>>
+FusionGroups::findOperand(const Group &from, const Group &into) const {
+  if (into.contractions == 0)
+    return std::nullopt;
+  for (unsigned member : into.members) {
+    if (!isa_and_nonnull<ContractOp>(primitives[member].op))
+      continue;
+    for (unsigned number : {0, 1}) {
+      Use use{member, number};
+      SmallVector<Value> pending = {primitives[member].reads[number].source};
+      while (!pending.empty()) {
+        auto it = producers.find(pending.pop_back_val());
+        if (it == producers.end())
+          continue;
+        if (llvm::is_contained(from.members, it->second))
+          return std::pair(it->second, use);
+        if (llvm::is_contained(into.members, it->second))
+          for (const Read &read : primitives[it->second].reads)
+            pending.push_back(read.source);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Whether `group` computes each element from those of other tensors alone, so
+/// that a block may compute the part that it needs.
+bool FusionGroups::isMapOfElements(const Group &group) const {
+  return llvm::all_of(group.members, [&](unsigned member) {
+    const Primitive &primitive = primitives[member];
+    auto map = dyn_cast_or_null<MapOp>(primitive.op);
+    return map && map.getBody()->getOps<IndexOp>().empty() &&
+           llvm::none_of(primitive.reads,
+                         [](const Read &read) { return read.isGathered; });
+  });
+}
+
+/// An operand of a contraction may be computed where it is staged: each element
+/// of a chunk once, by each block that stages it.
 std::optional<std::string>
 FusionGroups::checkOperands(const Group &from, const Group &into) const {
-  if (into.contractions == 0 ||
-      llvm::all_of(from.members, [&](unsigned source) {
-        return isWidening(primitives[source].op);
-      }))
+  auto isConversion = [&](unsigned source) {
+    return isWidening(primitives[source].op);
+  };
+  if (llvm::all_of(from.members, isConversion))
     return std::nullopt;
-  SmallVector<unsigned> pending =
-      llvm::filter_to_vector(into.members, [&](unsigned member) {
-        return isa_and_nonnull<ContractOp>(primitives[member].op);
-      });
-  while (!pending.empty())
-    for (const Read &read : primitives[pending.pop_back_val()].reads) {
-      auto it = producers.find(read.source);
-      if (it == producers.end())
-        continue;
-      if (llvm::is_contained(from.members, it->second))
-        return describe(it->second) +
-               " would be computed again for every tile of the result";
-      if (llvm::is_contained(into.members, it->second))
-        pending.push_back(it->second);
-    }
+  auto operand = findOperand(from, into);
+  if (!operand)
+    return std::nullopt;
+  if (!isMapOfElements(from))
+    return describe(operand->first) +
+           " would be computed again for every tile of the result";
+  // The kernel that computes what it reads may store it for nothing.
+  if (!mergesOperands)
+    return describe(operand->first) + " may join what it reads first";
   return std::nullopt;
+}
+
+/// Loops that the contractions of `group` sum over.
+size_t FusionGroups::countSummedLoops(const Group &group) const {
+  size_t loops = 0;
+  for (unsigned member : group.members)
+    if (const Primitive &primitive = primitives[member];
+        isa_and_nonnull<ContractOp>(primitive.op))
+      loops += space.classes
+                   .getLeaves(ArrayRef(primitive.axes)
+                                  .drop_front(primitive.getResultAxes().size()))
+                   .size();
+  return loops;
+}
+
+/// How often blocks compute an operand of a contraction: once for each tile
+/// along the loops that the operand lacks.
+double FusionGroups::countTiles(unsigned contraction, unsigned number) const {
+  const Primitive &primitive = primitives[contraction];
+  double tiles = 1;
+  int64_t longest = 1;
+  for (auto [dim, axis] : llvm::enumerate(primitive.getResultAxes())) {
+    if (primitive.reads[number].map.isFunctionOfDim(dim))
+      continue;
+    for (Axis leaf : space.classes.getLeaves(axis)) {
+      int64_t extent = sizes.getMax(space.classes.getExtent(leaf));
+      tiles *= extent;
+      longest = std::max(longest, extent);
+    }
+  }
+  return tiles / longest * llvm::divideCeil(longest, tileExtent);
 }
 
 /// Whether two contractions in the same loops read one tensor alike, and the

@@ -40,8 +40,16 @@ static int64_t getBytesRead(const Primitive &reader, const Read &read,
       std::min(sizes.getMax(elements), sizes.getMax(type.getNumElements())));
 }
 
-/// Operations for one element of `op`.
-static double getOperationsPerElement(Operation *op) {
+/// Operations for one element of `op`; those of tensor cores as a part of one.
+static double getOperationsPerElement(Operation *op,
+                                      const MachineModel &machine) {
+  if (auto contract = dyn_cast<ContractOp>(op)) {
+    Type type = getElementTypeOrSelf(contract.getLhs().getType());
+    bool isHalf = type.isF16() || type.isBF16();
+    return isHalf && machine.matrixOperationsPerSecond > 0
+               ? machine.operationsPerSecond / machine.matrixOperationsPerSecond
+               : 1;
+  }
   // Within a thread, and with what is before that.
   constexpr double foldsOfScan = 2;
   if (auto scan = dyn_cast<ScanOp>(op))
@@ -69,7 +77,8 @@ MachineModel getMachineModel(tile::TargetAttr target) {
               target.getRegistersPerMultiprocessor() * registerBytes / 2,
           target.getRegistersPerThread(),
           memoryLatencyNanoseconds * 1e-9,
-          bandwidthBurst};
+          bandwidthBurst,
+          target.getMmaFlopsPerSecond() / 2.0};
 }
 
 //===----------------------------------------------------------------------===//
@@ -133,8 +142,8 @@ void FusionGroups::addPrimitive(Operation *op, unsigned groupIndex) {
   }
   depths.push_back(depth);
   followsScan.push_back(isAfterScan);
-  group.operations +=
-      getOperationsPerElement(op) * getEvaluations(primitive, primitive.axes);
+  group.operations += getOperationsPerElement(op, machine) *
+                      getEvaluations(primitive, primitive.axes);
   for (const Read &read : primitive.reads) {
     // Splits its axes as far as the read needs.
     if (!read.isGathered)
@@ -312,6 +321,8 @@ double FusionGroups::getRecomputation(unsigned producer,
   const Group &into = groups[findGroup(consumer)];
   if (from.kept)
     return 1;
+  if (auto operand = findOperand(from, into))
+    return countTiles(operand->second.reader, operand->second.read);
   const Primitive &primitive = primitives[producer];
   return getEvaluations(primitive, into.kept ? ArrayRef<Axis>(*into.kept)
                                              : primitives[consumer].axes) /
@@ -514,8 +525,11 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
     classes.rollBack(checkpoint);
     return reason;
   };
+  size_t summedLoops = countSummedLoops(groups[into]);
   if (auto reason = unifyReads(producer, consumer))
     return refuse(*reason);
+  if (countSummedLoops(groups[into]) != summedLoops)
+    return refuse(describe(consumer) + " would go over chunks of two loops");
   if (auto reason = checkLoops(from, into, checkpoint))
     return refuse(*reason);
   if (auto reason = checkContractions(groups[from], groups[into]))
@@ -613,8 +627,8 @@ void FusionGroups::mergeBetween(unsigned producer, unsigned consumer) {
   }
 }
 
-void FusionGroups::fuse() {
-  llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> refusals;
+void FusionGroups::fuseEdges(
+    llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> &refusals) {
   bool hasChanged = true;
   // Merges may remove what stood in the way of earlier ones, seldom twice.
   for (int round = 0; round < 3 && hasChanged; ++round) {
@@ -630,6 +644,14 @@ void FusionGroups::fuse() {
         hasChanged = true;
     }
   }
+}
+
+void FusionGroups::fuse() {
+  llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> refusals;
+  fuseEdges(refusals);
+  // Maps that joined no kernel that computes what they read.
+  mergesOperands = true;
+  fuseEdges(refusals);
   for (unsigned consumer = 0; consumer < primitives.size(); ++consumer)
     for (const Read &read : primitives[consumer].reads) {
       auto it = producers.find(read.source);

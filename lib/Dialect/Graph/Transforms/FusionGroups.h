@@ -53,6 +53,20 @@ public:
   /// and pays.
   void fuseSiblings();
 
+  /// A group of maps, in order, and the primitives of each group that reads
+  /// what it computes.
+  struct Recomputed {
+    llvm::SmallVector<mlir::Operation *> maps;
+    std::vector<llvm::SmallVector<mlir::Operation *>> readers;
+  };
+
+  /// Groups of maps that take less time if each of their readers computes them
+  /// for itself, none of which reads from another.
+  llvm::SmallVector<Recomputed> findRecomputed() const;
+
+  /// Estimate of all kernels.
+  double getSeconds() const;
+
   /// Says what was merged and what was not, with numbers; `nothing` if there
   /// was no pair to look at.
   void emitRemarks(llvm::StringRef category, llvm::StringRef nothing);
@@ -118,6 +132,8 @@ private:
   void countUses();
   llvm::SmallVector<Edge> getEdges() const;
   void mergeBetween(unsigned producer, unsigned consumer);
+  void fuseEdges(
+      llvm::DenseMap<std::pair<unsigned, unsigned>, std::string> &refusals);
 
   /// Merges the group of `producer` into the group of `consumer`; if it can't,
   /// returns why.
@@ -135,6 +151,11 @@ private:
   std::optional<std::string> checkBoundary(const Group &merged);
   std::optional<std::string> checkOperands(const Group &from,
                                            const Group &into) const;
+  std::optional<std::pair<unsigned, Use>> findOperand(const Group &from,
+                                                      const Group &into) const;
+  bool isMapOfElements(const Group &group) const;
+  size_t countSummedLoops(const Group &group) const;
+  double countTiles(unsigned contraction, unsigned number) const;
   std::optional<std::string> checkContractions(const Group &first,
                                                const Group &second) const;
   bool shareOperand(const Primitive &first, const Primitive &second) const;
@@ -145,6 +166,8 @@ private:
   /// Whether `reader` depends on `source`, both groups, not counting what it
   /// reads from it directly if `isIndirect`.
   bool dependsOn(unsigned reader, unsigned source, bool isIndirect) const;
+  Group getRecomputing(const Group &reader, const Group &source) const;
+  llvm::SmallVector<unsigned> getReaders(unsigned index) const;
   KernelCost getCost(const Group &group) const;
   double getEvaluations(const Primitive &primitive,
                         llvm::ArrayRef<Axis> kept) const;
@@ -161,6 +184,9 @@ private:
   mlir::func::FuncOp function;
   MachineModel machine;
   FusionPolicy policy;
+  /// Whether maps may become part of the contractions that take them as
+  /// operands.
+  bool mergesOperands = false;
   SymbolicSizes sizes;
   IterationSpace space;
   std::vector<Primitive> primitives;
@@ -177,6 +203,21 @@ private:
   /// Groups by what siblings have in common.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> readers;
   std::map<llvm::SmallVector<int64_t>, llvm::SmallVector<unsigned>> smallGroups;
+};
+
+/// Copies of maps, one for each reader but the first.
+class Recomputation {
+public:
+  void apply(mlir::RewriterBase &rewriter,
+             llvm::ArrayRef<FusionGroups::Recomputed> recomputed);
+  void undo(mlir::RewriterBase &rewriter);
+
+private:
+  void copyViews(mlir::RewriterBase &rewriter, mlir::Value value,
+                 mlir::IRMapping &copies);
+
+  llvm::SmallVector<mlir::Operation *> created;
+  llvm::SmallVector<std::pair<mlir::OpOperand *, mlir::Value>> changed;
 };
 
 } // namespace deplo::graph

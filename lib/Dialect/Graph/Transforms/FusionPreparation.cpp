@@ -156,25 +156,19 @@ private:
 
 } // namespace
 
-/// Of a scan, because a running value is carried from one chunk to the next,
-/// and of a contraction, whose chunks are counted: a number that is fixed when
+/// Of a contraction, whose chunks are counted: a number that is fixed when
 /// compiling.
 LogicalResult Preparation::checkFoldedSize(Operation &op) {
-  SmallVector<std::pair<int64_t, int64_t>> folded;
-  if (auto scan = dyn_cast<ScanOp>(op))
-    folded.push_back(
-        {scan.getAxis(), scan.getType().getDimSize(scan.getAxis())});
-  if (auto contract = dyn_cast<ContractOp>(op))
-    for (auto [axis, size] :
-         llvm::drop_begin(llvm::enumerate(contract.getIterationShape()),
-                          contract.getType().getRank()))
-      folded.push_back({axis, size});
+  auto contract = dyn_cast<ContractOp>(op);
+  if (!contract)
+    return success();
   SymbolicSizes sizes = SymbolicSizes::get(&op);
-  for (auto [axis, size] : folded)
+  for (auto [axis, size] :
+       llvm::drop_begin(llvm::enumerate(contract.getIterationShape()),
+                        contract.getType().getRank()))
     if (sizes.isSymbolic(size))
       return op.emitOpError()
-             << (isa<ScanOp>(op) ? "scans" : "sums over") << " axis " << axis
-             << " of size " << sizes.describe(size)
+             << "sums over axis " << axis << " of size " << sizes.describe(size)
              << ", which is known when the program runs; compile for a fixed "
                 "size of that axis";
   return success();

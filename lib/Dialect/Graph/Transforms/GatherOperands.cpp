@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A gather of what a map computes gathers what the map reads.
+// A gather of what a map computes gathers what the map reads, and one of what
+// another gathers reads the sources of that one (ComposeGathers.cpp).
 //
 //   %n = graph.map (%a = %x) { arith.negf, graph.yield }
 //   %c = graph.gather %n by #m where #g, %z by #m2 where #g2
@@ -18,8 +19,13 @@
 // after it is the same. It must not use coordinates as numbers, which are
 // others after the gather. Where %p is false the function's value is not used.
 
+#include "ComposeGathers.h"
+#include "FusionGroups.h"
+
+#include "deplo/Analysis/FusionCost.h"
 #include "deplo/Dialect/Graph/IR/Graph.h"
 #include "deplo/Dialect/Graph/Transforms/Passes.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -168,31 +174,118 @@ static void gatherOperands(RewriterBase &rewriter, GatherOp gather, MapOp map) {
     rewriter.eraseOp(map);
 }
 
-static MapOp findGatheredMap(GatherOp gather) {
-  for (Value source : gather.getSources()) {
-    auto map = source.getDefiningOp<MapOp>();
-    if (!map || map.getInputs().empty() ||
-        !map.getBody()->getOps<IndexOp>().empty())
-      continue;
-    if (!gather.getType().hasStaticShape() || !map.getType().hasStaticShape())
-      continue;
-    // Not computed much more often than before; if others read it as well, so
-    // that it is computed anyway, then for few elements.
-    constexpr int64_t maxRepetition = 2, fewOf = 8;
-    int64_t gathered = gather.getType().getNumElements();
-    int64_t computed = map.getType().getNumElements();
-    bool isAlone = llvm::all_of(
-        map->getUsers(), [&](Operation *user) { return user == gather; });
-    if (isAlone ? gathered <= maxRepetition * computed
-                : gathered <= computed / fewOf)
-      return map;
+//===----------------------------------------------------------------------===//
+// When
+//===----------------------------------------------------------------------===//
+
+static Value skipViews(Value value) {
+  while (auto view = value.getDefiningOp<IndexMapOp>())
+    value = view.getInput();
+  return value;
+}
+
+/// Whether `op` can be computed on what `gather`, which reads it, gathers.
+static bool canMove(GatherOp gather, Operation *op) {
+  if (auto inner = dyn_cast<GatherOp>(op))
+    return canCompose(gather, inner);
+  auto map = dyn_cast<MapOp>(op);
+  return map && !map.getInputs().empty() &&
+         map.getBody()->getOps<IndexOp>().empty() &&
+         gather.getType().hasStaticShape() && map.getType().hasStaticShape();
+}
+
+/// Operations for one element of a map or gather.
+static double getOperations(Operation *op) {
+  double operations = 0;
+  if (auto map = dyn_cast<MapOp>(op))
+    for (Operation &scalar : map.getBody()->without_terminator())
+      operations += getOperationCost(scalar.getName().getStringRef());
+  if (auto gather = dyn_cast<GatherOp>(op))
+    for (unsigned k = 0; k < gather.getSources().size(); ++k)
+      operations += 1 + gather.getGuard(k).getNumResults();
+  return operations;
+}
+
+namespace {
+/// Chooses what is computed on what a gather reads.
+class Choice {
+public:
+  Choice(func::FuncOp function, const MachineModel &machine)
+      : machine(machine), sizes(SymbolicSizes::get(function)) {}
+
+  /// A source of `gather` to compute later; null if there is none.
+  Operation *find(GatherOp gather) const;
+
+private:
+  bool pays(GatherOp gather, Operation *source) const;
+  int64_t getElements(Operation *op) const {
+    return sizes.getMax(
+        cast<RankedTensorType>(op->getResult(0).getType()).getNumElements());
   }
-  return {};
+
+  MachineModel machine;
+  SymbolicSizes sizes;
+};
+} // namespace
+
+/// Whether a kernel for `source` and what leads to it, which only `gather`
+/// reads, takes longer than to compute all of that again where elements are
+/// gathered several times.
+bool Choice::pays(GatherOp gather, Operation *source) const {
+  double operations = 0;
+  SetVector<Operation *> moved;
+  moved.insert(source);
+  for (unsigned i = 0; i < moved.size(); ++i) {
+    operations += getOperations(moved[i]);
+    if (isa<GatherOp>(moved[i]))
+      continue; // reads memory
+    for (Value input : moved[i]->getOperands()) {
+      Operation *def = skipViews(input).getDefiningOp();
+      if (!def || isa<ConstantOp>(def))
+        continue;
+      // Else a kernel is left that could have computed `source` on the way.
+      if (!canMove(gather, def) || !def->hasOneUse())
+        return false;
+      moved.insert(def);
+    }
+  }
+  double again = double(getElements(gather)) - double(getElements(source));
+  double elementBytes = llvm::divideCeil(
+      getElementTypeOrSelf(source->getResult(0)).getIntOrFloatBitWidth(), 8);
+  // It would be written and read.
+  double stored = machine.getLeastSeconds() + 2 * elementBytes *
+                                                  getElements(source) /
+                                                  machine.bytesPerSecond;
+  return again * operations / machine.operationsPerSecond <= stored;
+}
+
+Operation *Choice::find(GatherOp gather) const {
+  for (Value value : gather.getSources()) {
+    Operation *source = value.getDefiningOp();
+    if (!source || !canMove(gather, source))
+      continue;
+    // Not computed much more often than before, unless it pays; if others read
+    // it as well, so that it is computed anyway, then for few elements.
+    constexpr int64_t maxRepetition = 2, fewOf = 8;
+    int64_t gathered = getElements(gather), computed = getElements(source);
+    bool isAlone = llvm::all_of(
+        source->getUsers(), [&](Operation *user) { return user == gather; });
+    if (isAlone ? gathered <= maxRepetition * computed || pays(gather, source)
+                : isa<MapOp>(source) && gathered <= computed / fewOf)
+      return source;
+  }
+  return nullptr;
 }
 
 namespace {
 struct GatherOperandsPass : impl::GatherOperandsPassBase<GatherOperandsPass> {
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    auto target = tile::TargetAttr::lookup(getOperation());
+    if (!target)
+      return signalPassFailure();
+    Choice choice(getOperation(), getMachineModel(target));
     IRRewriter rewriter(&getContext());
     // A gather that takes the place of another may read a map as well.
     unsigned moved = 0;
@@ -201,8 +294,11 @@ struct GatherOperandsPass : impl::GatherOperandsPassBase<GatherOperandsPass> {
       hasChanged = false;
       for (GatherOp gather :
            llvm::make_early_inc_range(getOperation().getOps<GatherOp>()))
-        if (MapOp map = findGatheredMap(gather)) {
-          gatherOperands(rewriter, gather, map);
+        if (Operation *source = choice.find(gather)) {
+          if (auto inner = dyn_cast<GatherOp>(source))
+            composeGathers(rewriter, gather, inner);
+          else
+            gatherOperands(rewriter, gather, cast<MapOp>(source));
           ++moved;
           hasChanged = true;
           break;
@@ -213,10 +309,10 @@ struct GatherOperandsPass : impl::GatherOperandsPassBase<GatherOperandsPass> {
                        .function(getOperation().getName());
     if (moved == 0)
       remark::missed(getOperation().getLoc(), options)
-          << "no gather reads what only it needs of a map";
+          << "no gather reads what only it needs of a map or gather";
     else
-      remark::passed(getOperation().getLoc(), options)
-          << remark::add("{0} maps are computed on what is gathered", moved);
+      remark::passed(getOperation().getLoc(), options) << remark::add(
+          "{0} maps or gathers are computed on what is gathered", moved);
   }
 };
 } // namespace

@@ -5,18 +5,12 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AffineMap.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
 namespace deplo::loop {
-
-/// The load that `value` is, or is an extension of.
-static LoadOp getLoad(Value value) {
-  if (auto extension = value.getDefiningOp<arith::ExtFOp>())
-    value = extension.getIn();
-  auto load = value.getDefiningOp<LoadOp>();
-  return load && !load.getCondition() ? load : LoadOp();
-}
 
 /// The parallel loops around `reduce`, outermost first, if they hold nothing
 /// else that repeats.
@@ -64,21 +58,82 @@ static bool isMovedBy(LoadOp load, Value variable) {
   return false;
 }
 
+/// Whether the loop of `variable` moves any load of `operand`.
+static bool isMovedBy(const Contraction::Operand &operand, Value variable) {
+  return llvm::any_of(operand.loads,
+                      [&](LoadOp load) { return isMovedBy(load, variable); });
+}
+
+/// Collects what `value` is computed from; fails if that is not element by
+/// element from loads along boxes.
+static bool findLoads(Value value, Contraction::Operand &operand,
+                      llvm::SmallDenseSet<Operation *> &seen) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<arith::ConstantOp, SizeOp>(op) || !seen.insert(op).second)
+    return true;
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    operand.loads.push_back(load);
+    return !load.getCondition() && isBox(load);
+  }
+  operand.map.push_back(op);
+  return op->hasTrait<OpTrait::Elementwise>() && op->getNumRegions() == 0 &&
+         isPure(op) && llvm::all_of(op->getOperands(), [&](Value source) {
+           return findLoads(source, operand, seen);
+         });
+}
+
+/// The load that moves wherever any does, if there is one.
+static LoadOp findWidest(ArrayRef<LoadOp> loads) {
+  auto getMoving = [](LoadOp load) {
+    SetVector<Value> indices;
+    for (auto [position, index] : llvm::enumerate(load.getIndices()))
+      if (load.getMap().isFunctionOfDim(position))
+        indices.insert(index);
+    return indices;
+  };
+  LoadOp widest;
+  SetVector<Value> all;
+  for (LoadOp load : loads) {
+    SetVector<Value> moving = getMoving(load);
+    all.insert_range(moving);
+    if (!widest || moving.size() > getMoving(widest).size())
+      widest = load;
+  }
+  return widest && getMoving(widest).size() == all.size() ? widest : LoadOp();
+}
+
+static std::optional<Contraction::Operand> getOperand(Value value) {
+  Contraction::Operand operand;
+  operand.value = value;
+  llvm::SmallDenseSet<Operation *> seen;
+  if (!findLoads(value, operand, seen))
+    return std::nullopt;
+  operand.load = findWidest(operand.loads);
+  return operand.load ? std::optional(operand) : std::nullopt;
+}
+
 /// The operands of the product that `value` is, if the loop of `summed` moves
-/// both.
+/// both. Both are staged as they are before they are widened, if that makes
+/// them the same type.
 static std::optional<Contraction::Product> getProduct(Value value,
                                                       Value summed) {
   auto product = value.getDefiningOp<arith::MulFOp>();
   if (!product || !product.getType().isF32())
     return std::nullopt;
-  Contraction::Product found{getLoad(product.getLhs()),
-                             getLoad(product.getRhs())};
-  for (LoadOp load : {found.lhs, found.rhs})
-    if (!load || !isBox(load) || !isMovedBy(load, summed))
-      return std::nullopt;
-  if (found.lhs.getType() != found.rhs.getType())
+  Value factors[] = {product.getLhs(), product.getRhs()};
+  Value narrow[] = {factors[0], factors[1]};
+  for (Value &factor : narrow)
+    if (auto extension = factor.getDefiningOp<arith::ExtFOp>())
+      factor = extension.getIn();
+  bool isWidened = narrow[0].getType() == narrow[1].getType();
+  auto lhs = getOperand(isWidened ? narrow[0] : factors[0]);
+  auto rhs = getOperand(isWidened ? narrow[1] : factors[1]);
+  if (!lhs || !rhs || !isMovedBy(lhs->load, summed) ||
+      !isMovedBy(rhs->load, summed))
     return std::nullopt;
-  return found;
+  return Contraction::Product{*lhs, *rhs};
 }
 
 /// Finds the longest of the loops that only one operand has, the innermost of
@@ -138,7 +193,7 @@ std::optional<Contraction> findContraction(KernelOp kernel) {
         found.products.empty() ? *product : found.products.front();
     if (product->rowAxis != first.rowAxis ||
         product->columnAxis != first.columnAxis ||
-        product->lhs.getType() != first.lhs.getType())
+        product->lhs.value.getType() != first.lhs.value.getType())
       return std::nullopt;
     found.products.push_back(*product);
   }
@@ -149,11 +204,17 @@ std::optional<Contraction> findContraction(KernelOp kernel) {
   return found;
 }
 
-int64_t Contraction::countOperands(bool ofRows) {
-  llvm::SmallDenseSet<Value> memrefs;
-  for (Product &product : products)
-    memrefs.insert((ofRows ? product.lhs : product.rhs).getMemref());
-  return memrefs.size();
+SmallVector<Contraction::Operand> Contraction::getOperands(bool ofRows) {
+  SmallVector<Operand> operands;
+  llvm::SmallDenseSet<Value> seen;
+  for (Product &product : products) {
+    Operand &operand = ofRows ? product.lhs : product.rhs;
+    if (seen.insert(operand.isMapped() ? operand.value
+                                       : operand.load.getMemref())
+            .second)
+      operands.push_back(operand);
+  }
+  return operands;
 }
 
 int64_t Contraction::getBatches() {
@@ -165,11 +226,10 @@ int64_t Contraction::getBatches() {
 }
 
 int64_t Contraction::getElementBytes() {
-  return lhs.getMemRefType().getElementTypeBitWidth() / 8;
+  return lhs.value.getType().getIntOrFloatBitWidth() / 8;
 }
 
-/// Whether neighbours along the loop of `variable` are neighbours in memory.
-static bool isContiguous(LoadOp load, Value variable) {
+bool isContiguous(LoadOp load, Value variable) {
   auto [strides, offset] = load.getMemRefType().getStridesAndOffset();
   for (auto [coordinate, stride] :
        llvm::zip_equal(load.getMap().getResults(), strides))
@@ -181,8 +241,9 @@ static bool isContiguous(LoadOp load, Value variable) {
 
 std::string Contraction::getTransposition() {
   std::string letters;
-  letters += isContiguous(lhs, reduce.getInductionVar()) ? 'N' : 'T';
-  letters += isContiguous(rhs, axes[columnAxis].getInductionVar()) ? 'N' : 'T';
+  letters += isContiguous(lhs.load, reduce.getInductionVar()) ? 'N' : 'T';
+  letters +=
+      isContiguous(rhs.load, axes[columnAxis].getInductionVar()) ? 'N' : 'T';
   return letters;
 }
 

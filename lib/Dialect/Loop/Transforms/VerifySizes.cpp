@@ -111,12 +111,8 @@ struct VerifySizesPass
   }
 
   WalkResult verify(Operation *op, const SymbolicSizes &sizes) {
-    if (auto scan = dyn_cast<ScanOp>(op);
-        scan && sizes.isSymbolic(scan.getExtent()))
-      return op->emitOpError()
-             << "scans " << sizes.describe(scan.getExtent())
-             << " elements, a number that is known when the program runs; "
-             << remedy;
+    if (auto scan = dyn_cast<ScanOp>(op))
+      return verifyNotEmpty(scan, scan.getExtent(), sizes);
     if (auto reduce = dyn_cast<ReduceOp>(op))
       return verifyNotEmpty(reduce, reduce.getExtent(), sizes);
     if (auto loop = dyn_cast<ForOp>(op); loop && !isOuterLoop(loop))

@@ -23,11 +23,6 @@ static int64_t getNumThreads(Operation *op) {
   return op->getParentOfType<KernelOp>().getWarps().value_or(1) * lanes;
 }
 
-static Value getMemory(Value buffer) {
-  auto slot = buffer.getDefiningOp<SlotOp>();
-  return slot ? slot.getRing() : buffer;
-}
-
 /// A copy as the emitter does it: threads take vectors in turn, along rows
 /// where these lie so in memory.
 template <typename OpT> static MemoryAccess getCopied(OpT copy) {

@@ -299,6 +299,17 @@ LogicalResult CopyOp::verify() {
   return verifyBox(*this, buffer.getRank(), buffer.getElementType());
 }
 
+LogicalResult TmaCopyOp::verify() {
+  BufferType buffer = getBuffer().getType();
+  if (failed(verifyBox(*this, buffer.getRank(),
+                       buffer.getElementType()))) // C1
+    return failure();
+  std::string reason;
+  if (!getTensorMap(*this, /*argument=*/0, reason)) // C2
+    return emitOpError() << reason;
+  return success();
+}
+
 /// Whether `token` has one use: an await, or a loop that carries it, which then
 /// awaits it once.
 static bool isAwaitedOnce(Value token, llvm::SmallPtrSetImpl<Value> &seen) {
@@ -321,13 +332,17 @@ static bool isAwaitedOnce(Value token, llvm::SmallPtrSetImpl<Value> &seen) {
          isAwaitedOnce(loop.getResult(use.getOperandNumber()), seen);
 }
 
+bool isAwaitedOnce(Value token) {
+  llvm::SmallPtrSet<Value, 8> seen;
+  return isAwaitedOnce(token, seen);
+}
+
 LogicalResult AsyncCopyOp::verify() {
   BufferType buffer = getBuffer().getType();
   if (failed(verifyBox(*this, buffer.getRank(), buffer.getElementType())))
     return failure();
   // C6
-  llvm::SmallPtrSet<Value, 8> seen;
-  if (!isAwaitedOnce(getToken(), seen))
+  if (!isAwaitedOnce(getToken()))
     return emitOpError("token must be awaited exactly once by tile.await");
   // C7 (PTX ISA, cp.async: cp-size is 4, 8 or 16)
   if (std::optional<int64_t> vector = getVector()) {

@@ -32,13 +32,14 @@
 //
 // and is what IEEE 754 says.
 //
-// Legality: the reduction adds products of two loads (or of what extends them
-// to the accumulator's type), and both depend on the reduced coordinate along
-// one dimension of their memrefs. Chunks are added in ascending order. Elements
+// Legality: the reduction adds products of two factors (or of what extends them
+// to the accumulator's type), each a load or computed from loads element by
+// element (ChunkOperands). Chunks are added in ascending order. Elements
 // beyond the extent are masked to zero in both operands and add nothing. Sums
 // with several results have a loop for each. The monoid is associative by
 // declaration, so that chunks may be summed apart.
 
+#include "ChunkOperands.h"
 #include "PassSupport.h"
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -63,158 +64,22 @@ using namespace deplo;
 using namespace deplo::tile;
 
 //===----------------------------------------------------------------------===//
-// Operands
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// A factor of the products that a reduction adds.
-struct Factor {
-  LoadOp load;
-  /// The dimension of the accumulator that each dimension of the load is.
-  SmallVector<int64_t> dims;
-  /// The memref dimension that the reduced coordinate moves, and by how much.
-  int64_t reducedDim = 0;
-  AffineIndex reducedIndex;
-};
-
-} // namespace
-
-/// The load that `value` is, extended and broadcast as may be.
-static std::optional<Factor> getFactor(Value value, Value variable,
-                                       int64_t rank) {
-  Factor factor;
-  if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
-    factor.dims = llvm::to_vector(broadcast.getDims());
-    value = broadcast.getInput();
-  } else {
-    factor.dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  }
-  if (auto extension = value.getDefiningOp<arith::ExtFOp>())
-    value = extension.getIn();
-  factor.load = value.getDefiningOp<LoadOp>();
-  if (!factor.load)
-    return std::nullopt;
-  unsigned moved = 0;
-  for (auto [dim, index] : llvm::enumerate(factor.load.getIndices())) {
-    AffineIndex coordinate = AffineIndex::get(index);
-    if (coordinate.base != variable)
-      continue;
-    ++moved;
-    factor.reducedDim = dim;
-    factor.reducedIndex = coordinate;
-  }
-  if (moved != 1 || factor.reducedIndex.scale < 1)
-    return std::nullopt;
-  return factor;
-}
-
-namespace {
-
-/// A reduction that adds products.
-struct SumOfProducts {
-  loop::ReduceOp reduce;
-  Factor lhs, rhs;
-
-  static std::optional<SumOfProducts> get(loop::ReduceOp reduce,
-                                          unsigned result = 0);
-};
-
-} // namespace
-
-std::optional<SumOfProducts> SumOfProducts::get(loop::ReduceOp reduce,
-                                                unsigned result) {
-  if (reduce.getMonoids()[result] != Monoid::Add)
-    return std::nullopt;
-  auto type = dyn_cast<RankedTensorType>(reduce.getResult(result).getType());
-  auto product =
-      reduce.getYield().getValues()[result].getDefiningOp<arith::MulFOp>();
-  if (!type || !product)
-    return std::nullopt;
-  Value variable = reduce.getInductionVar();
-  std::optional<Factor> lhs =
-      getFactor(product.getLhs(), variable, type.getRank());
-  std::optional<Factor> rhs =
-      getFactor(product.getRhs(), variable, type.getRank());
-  // Each has a dimension that the other has not: all else is a reduction that
-  // reads each element once.
-  auto hasOwn = [](const Factor &factor, const Factor &other) {
-    return llvm::any_of(factor.dims, [&](int64_t dim) {
-      return !llvm::is_contained(other.dims, dim);
-    });
-  };
-  if (!lhs || !rhs || !hasOwn(*lhs, *rhs) || !hasOwn(*rhs, *lhs) ||
-      lhs->load.getType().getElementType() !=
-          rhs->load.getType().getElementType())
-    return std::nullopt;
-  return SumOfProducts{reduce, *lhs, *rhs};
-}
-
-//===----------------------------------------------------------------------===//
 // Rewriting
 //===----------------------------------------------------------------------===//
 
-/// Loads a chunk of `factor` at `variable`; `dims` are those of the result. The
-/// tile's dimensions go from the largest stride in memory to the smallest.
-static Value loadChunk(OpBuilder &builder, const Factor &factor, Value variable,
-                       int64_t chunk, int64_t extent, int64_t rank,
-                       SmallVector<int64_t> &dims) {
-  LoadOp load = factor.load;
-  Location loc = load.getLoc();
-  BoxAccess box = *BoxAccess::get(load);
-  struct Dim {
-    int64_t stride, memrefDim, step, size, bound, resultDim;
-  };
-  auto [strides, offset] = load.getMemRefType().getStridesAndOffset();
-  SmallVector<Dim> list;
-  for (auto [t, memrefDim] : llvm::enumerate(box.dims))
-    list.push_back({strides[memrefDim], memrefDim, box.steps[t], box.shape[t],
-                    load.getMemRefType().getDimSize(memrefDim),
-                    factor.dims[t]});
-  int64_t step = factor.reducedIndex.scale;
-  list.push_back({strides[factor.reducedDim], factor.reducedDim, step, chunk,
-                  factor.reducedIndex.offset + (extent - 1) * step + 1, rank});
-  llvm::stable_sort(
-      list, [](const Dim &a, const Dim &b) { return a.stride > b.stride; });
-
-  SmallVector<int64_t> memrefDims, steps, bounds, shape;
-  for (const Dim &dim : list) {
-    memrefDims.push_back(dim.memrefDim);
-    steps.push_back(dim.step);
-    bounds.push_back(dim.bound);
-    shape.push_back(dim.size);
-    dims.push_back(dim.resultDim);
-  }
-  SmallVector<Value> indices(load.getIndices());
-  indices[factor.reducedDim] =
-      factor.reducedIndex.rebuild(builder, loc, variable);
-  bool isDefault = memrefDims == getSpannedDims(std::nullopt, indices.size(),
-                                                memrefDims.size());
-  bool hasSteps = llvm::any_of(steps, [](int64_t step) { return step != 1; });
-  bool hasTail = extent % chunk != 0;
-  return LoadOp::create(
-      builder, loc,
-      RankedTensorType::get(shape, load.getType().getElementType()),
-      load.getMemref(), indices,
-      isDefault ? nullptr : builder.getDenseI64ArrayAttr(memrefDims),
-      hasSteps ? builder.getDenseI64ArrayAttr(steps) : nullptr,
-      hasTail ? builder.getDenseI64ArrayAttr(bounds) : nullptr,
-      /*vector=*/nullptr);
-}
-
 /// Where in memory the products of `factor` with the accumulator's coordinates
 /// and the reduced one are; appends what the symbols of the map stand for.
-static AffineMap getAccessMap(const Factor &factor, int64_t rank,
-                              SmallVectorImpl<Value> &symbols) {
+static AffineMap getAccessMap(const Factor &factor, Value variable,
+                              int64_t rank, SmallVectorImpl<Value> &symbols) {
   LoadOp load = factor.load;
   BoxAccess box = *BoxAccess::get(load);
   MLIRContext *context = load.getContext();
   SmallVector<AffineExpr> coordinates;
-  for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
-    if (int64_t(dim) == factor.reducedDim) {
-      coordinates.push_back(getAffineDimExpr(rank, context) *
-                                factor.reducedIndex.scale +
-                            factor.reducedIndex.offset);
+  for (Value index : load.getIndices()) {
+    AffineIndex moved = AffineIndex::get(index);
+    if (moved.base == variable) {
+      coordinates.push_back(getAffineDimExpr(rank, context) * moved.scale +
+                            moved.offset);
       continue;
     }
     coordinates.push_back(getAffineSymbolExpr(symbols.size(), context));
@@ -231,8 +96,10 @@ static Value recompute(OpBuilder &builder, const SumOfProducts &sum,
                        Value total, int64_t depth) {
   int64_t rank = cast<RankedTensorType>(total.getType()).getRank();
   SmallVector<Value> lhsIndices, rhsIndices;
-  AffineMap lhsMap = getAccessMap(sum.lhs, rank, lhsIndices);
-  AffineMap rhsMap = getAccessMap(sum.rhs, rank, rhsIndices);
+  loop::ReduceOp reduce = sum.reduce;
+  Value variable = reduce.getInductionVar();
+  AffineMap lhsMap = getAccessMap(sum.lhs, variable, rank, lhsIndices);
+  AffineMap rhsMap = getAccessMap(sum.rhs, variable, rank, rhsIndices);
   LoadOp lhs = sum.lhs.load, rhs = sum.rhs.load;
   return RecomputeOp::create(builder, total.getLoc(), total.getType(), total,
                              lhs.getMemref(), lhsIndices, lhsMap,
@@ -241,6 +108,10 @@ static Value recompute(OpBuilder &builder, const SumOfProducts &sum,
 
 static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
                   bool twoLevels) {
+  // What is computed of loads can't be computed again from memory alone.
+  if (precision == Precision::F32 &&
+      (sum.lhs.isMapped() || sum.rhs.isMapped()))
+    precision = Precision::IEEE;
   loop::ReduceOp reduce = sum.reduce;
   Location loc = reduce.getLoc();
   auto type = cast<RankedTensorType>(reduce.getResult(0).getType());
@@ -261,17 +132,19 @@ static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
           return operand.getParentBlock() != reduce.getBody();
         }))
       op.moveBefore(loop);
+  OpBuilder before(loop);
   builder.setInsertionPointToStart(loop.getBody());
-  SmallVector<int64_t> lhsDims, rhsDims;
-  Value lhs = loadChunk(builder, sum.lhs, loop.getInductionVar(), chunk, extent,
-                        type.getRank(), lhsDims);
-  Value rhs = loadChunk(builder, sum.rhs, loop.getInductionVar(), chunk, extent,
-                        type.getRank(), rhsDims);
-  bool isF32 = cast<RankedTensorType>(lhs.getType()).getElementType().isF32();
+  auto build = [&](const Factor &factor) {
+    return buildChunk(factor, reduce, before, builder, loop.getInductionVar(),
+                      chunk);
+  };
+  ChunkedTile lhs = build(sum.lhs), rhs = build(sum.rhs);
+  bool isF32 = getElementTypeOrSelf(lhs.value).isF32();
   Value total = loop.getRegionIterArgs().front();
-  Value dot = DotOp::create(
-      builder, loc, type, lhs, lhsDims, rhs, rhsDims, twoLevels ? zeros : total,
-      isF32 ? precision : Precision::IEEE, /*atom=*/AtomAttr());
+  Value dot =
+      DotOp::create(builder, loc, type, lhs.value, lhs.dims, rhs.value,
+                    rhs.dims, twoLevels ? zeros : total,
+                    isF32 ? precision : Precision::IEEE, /*atom=*/AtomAttr());
   if (twoLevels)
     dot = arith::AddFOp::create(builder, loc, total, dot);
   scf::YieldOp::create(builder, loc, dot);
@@ -326,11 +199,10 @@ ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size,
   ChunkedContractions chunked;
   for (const SumOfProducts &sum : sums) {
     loop::ReduceOp reduce = sum.reduce;
-    LoadOp operand = sum.lhs.load;
-    bool twoLevels =
-        precision == Precision::IEEE &&
-        sumsInTwoLevels(reduce.getExtent(),
-                        operand.getType().getElementTypeBitWidth() / 8);
+    Type operand = getElementTypeOrSelf(sum.lhs.value);
+    bool twoLevels = precision == Precision::IEEE &&
+                     sumsInTwoLevels(reduce.getExtent(),
+                                     operand.getIntOrFloatBitWidth() / 8);
     int64_t whole =
         std::max<int64_t>(llvm::PowerOf2Ceil(reduce.getExtent()), least);
     chunk(sum, std::min(size, whole), precision, twoLevels);
@@ -375,7 +247,7 @@ struct ChunkMatmulKPass : tile::impl::ChunkMatmulKPassBase<ChunkMatmulKPass> {
                                            : Precision::IEEE);
     if (chunked.count == 0) {
       remark::missed(kernel.getLoc(), options)
-          << (isContraction ? "no reduction adds products of two loads"
+          << (isContraction ? "no reduction adds products of two operands"
                             : "the schedule is not one of a contraction");
       return markAllAnalysesPreserved();
     }

@@ -82,6 +82,14 @@ static bool hasStepsOfMma(scf::ForOp loop) {
          (*dots.begin()).getAtomAttr();
 }
 
+/// Whether chunks are copied by single elements, each with an address and bounds
+/// that every iteration that is laid out keeps in registers.
+static bool copiesElements(scf::ForOp loop) {
+  return llvm::any_of(loop.getOps<AsyncCopyOp>(), [](AsyncCopyOp copy) {
+    return copy.getVector() == 1;
+  });
+}
+
 int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
   // 32 KB at 16 bytes each, a quarter of the instruction cache of a
   // multiprocessor (128 KB since Volta).
@@ -92,14 +100,17 @@ int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
   most =
       std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
   // Without a loop over chunks what several of them read would be in registers
-  // at once.
-  if (hasDot(loop) && !loop.getOps<scf::ForOp>().empty())
-    most = std::min(most, *trips / 2);
+  // at once. LLVM lays such a loop out whole, too, if a remainder is left: with
+  // barriers there can be none.
+  bool isOfChunks = hasDot(loop) && !loop.getOps<scf::ForOp>().empty();
+  if (isOfChunks)
+    most = copiesElements(loop) ? 1 : std::min(most, *trips / 2);
   // Much less than what is wanted is worse than a remainder.
-  for (int64_t factor = most; factor > 1 && 2 * factor > most; --factor)
+  for (int64_t factor = most; factor > 1 && (isOfChunks || 2 * factor > most);
+       --factor)
     if (*trips % factor == 0)
       return factor;
-  return std::max<int64_t>(most, 1);
+  return isOfChunks ? 1 : std::max<int64_t>(most, 1);
 }
 
 namespace {

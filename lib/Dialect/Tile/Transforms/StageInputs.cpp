@@ -351,9 +351,15 @@ struct StageInputsPass : tile::impl::StageInputsPassBase<StageInputsPass> {
         continue;
       }
       stageOperands(ofLoop);
+      size_t computed = ofLoop.computed.size();
       remark::passed(kernel.getLoc(), options) << remark::add(
-          "chunks of {0}, {1} bytes, are copied once for all threads", names,
-          bytes);
+          "chunks of {0}, {1} bytes, are copied once for all threads{2}", names,
+          bytes,
+          computed == 0
+              ? ""
+              : llvm::formatv(", and {0} operand{1} computed of them", computed,
+                              computed == 1 ? " is" : "s are")
+                    .str());
     }
   }
 

@@ -18,15 +18,35 @@
 //     %d = tile.dot %a dims [0, 2], ...
 //     tile.barrier
 //
-// Legality: the memref is not stored to. The first barrier comes before any
-// thread reads what others copied, the second before any thread copies over
-// what others still read.
+// An operand that is computed is computed once for each chunk, from what was
+// copied, and goes through a buffer of its own:
+//
+//     %a = tile.load %x[%i, %k] : memref<512x512xf32> -> tensor<64x16xf32>
+//     %f = math.exp %a : tensor<64x16xf32>
+//     %d = tile.dot %f dims [0, 2], ...
+//
+// becomes
+//
+//     tile.copy %x[%i, %k] to %buffer
+//     tile.barrier
+//     %a = tile.read %buffer[%c0, %c0] -> tensor<64x16xf32>
+//     %f = math.exp %a : tensor<64x16xf32>
+//     tile.write %f to %computed[%c0, %c0]
+//     tile.barrier
+//     %b = tile.read %computed[%c0, %c0] -> tensor<64x16xf32>
+//     %d = tile.dot %b dims [0, 2], ...
+//     tile.barrier
+//
+// Legality: the memref is not stored to. A barrier comes before any thread
+// reads what others copied or computed, and the last before any thread copies
+// over what others still read.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -34,39 +54,94 @@ using namespace mlir;
 using namespace deplo;
 using namespace deplo::tile;
 
+/// Collects what `value` is computed from in `loop`: loads, and in `map` all
+/// other operations on tiles.
+static bool findLoads(Value value, scf::ForOp loop,
+                      llvm::SetVector<LoadOp> &loads,
+                      llvm::SetVector<Operation *> &map) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getParentOp() != loop)
+    return !isa<BlockArgument>(value) ||
+           cast<BlockArgument>(value).getOwner() != loop.getBody() ||
+           value.getType().isIndex();
+  if (value.getType().isIndex())
+    return true;
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    loads.insert(load);
+    return true;
+  }
+  if (!isPure(op) || op->getNumRegions() != 0 || isa<DotOp>(op))
+    return false;
+  if (map.insert(op))
+    for (Value operand : op->getOperands())
+      if (!findLoads(operand, loop, loads, map))
+        return false;
+  return true;
+}
+
 SmallVector<StagedOperands> tile::findOperands(KernelOp kernel) {
   llvm::SmallDenseSet<Value> stored;
   kernel.walk([&](StoreOp store) { stored.insert(store.getMemref()); });
-  llvm::MapVector<scf::ForOp, llvm::SetVector<LoadOp>> loads;
+  struct OfLoop {
+    llvm::SetVector<LoadOp> loads;
+    llvm::SetVector<Value> computed;
+    llvm::SetVector<Operation *> map;
+  };
+  llvm::MapVector<scf::ForOp, OfLoop> found;
   kernel.walk([&](DotOp dot) {
     auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
     if (!loop)
       return;
     for (Value operand : {dot.getLhs(), dot.getRhs()}) {
-      auto load = operand.getDefiningOp<LoadOp>();
-      if (load && load->getParentOp() == loop &&
-          llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>) &&
-          !stored.contains(load.getMemref()))
-        loads[loop].insert(load);
+      OfLoop ofOperand;
+      if (!findLoads(operand, loop, ofOperand.loads, ofOperand.map) ||
+          ofOperand.loads.empty() ||
+          llvm::any_of(ofOperand.loads, [&](LoadOp load) {
+            return stored.contains(load.getMemref());
+          }))
+        continue;
+      OfLoop &ofLoop = found[loop];
+      ofLoop.loads.insert_range(ofOperand.loads);
+      ofLoop.map.insert_range(ofOperand.map);
+      if (!ofOperand.map.empty())
+        ofLoop.computed.insert(operand);
     }
   });
-  SmallVector<StagedOperands> found;
-  for (auto &[loop, ofLoop] : loads)
-    found.push_back({loop, llvm::to_vector(ofLoop)});
-  return found;
+  SmallVector<StagedOperands> operands;
+  for (auto &[loop, ofLoop] : found) {
+    // What else reads the loads would have to move behind the barrier as well.
+    auto isKnown = [&](Operation *user) {
+      return isa<DotOp>(user) || ofLoop.map.contains(user);
+    };
+    ofLoop.loads.remove_if(
+        [&](LoadOp load) { return !llvm::all_of(load->getUsers(), isKnown); });
+    bool isComplete = llvm::all_of(ofLoop.map, [&](Operation *op) {
+      return llvm::all_of(op->getUsers(), isKnown);
+    });
+    if (!ofLoop.loads.empty() && isComplete)
+      operands.push_back({loop, ofLoop.loads.takeVector(),
+                          ofLoop.computed.takeVector(),
+                          ofLoop.map.takeVector()});
+  }
+  return operands;
 }
 
-static BufferType getBufferType(LoadOp load) {
+static BufferType getBufferType(RankedTensorType tile) {
   return BufferType::get(
-      load.getContext(), load.getType().getShape(),
-      load.getType().getElementType(),
-      SharedAttr::get(load.getContext(), /*pad=*/0, /*swizzle=*/0));
+      tile.getContext(), tile.getShape(), tile.getElementType(),
+      SharedAttr::get(tile.getContext(), /*pad=*/0, /*swizzle=*/0));
+}
+
+static BufferType getBufferType(Value tile) {
+  return getBufferType(cast<RankedTensorType>(tile.getType()));
 }
 
 int64_t StagedOperands::getBytes() const {
   int64_t bytes = 0;
   for (LoadOp load : loads)
-    bytes += getBufferType(load).getSizeInBytes();
+    bytes += getBufferType(load.getResult()).getSizeInBytes();
+  for (Value tile : computed)
+    bytes += getBufferType(tile).getSizeInBytes();
   return bytes;
 }
 
@@ -75,28 +150,69 @@ void tile::stageOperands(const StagedOperands &operands) {
   Location loc = loop.getLoc();
   OpBuilder before(loop);
   Value zero = arith::ConstantIndexOp::create(before, loc, 0);
-  // Copies first, then one barrier for all of them.
+  auto getCorner = [&](Value tile) {
+    return SmallVector<Value>(cast<RankedTensorType>(tile.getType()).getRank(),
+                              zero);
+  };
+  // Copies first, then one barrier for all of them, then what is computed.
   Operation *last = operands.loads.front();
   for (LoadOp load : operands.loads)
     if (last->isBeforeInBlock(load))
       last = load;
+  SmallVector<Operation *> map(operands.map);
+  llvm::sort(map,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   OpBuilder inside(loop.getContext());
   inside.setInsertionPointAfter(last);
+  for (Operation *op : map) {
+    op->moveAfter(last);
+    last = op;
+  }
+  if (!map.empty())
+    inside.setInsertionPoint(map.front());
   SmallVector<Value> buffers;
   for (LoadOp load : operands.loads) {
-    buffers.push_back(
-        AllocOp::create(before, load.getLoc(), getBufferType(load)));
+    buffers.push_back(AllocOp::create(before, load.getLoc(),
+                                      getBufferType(load.getResult())));
     CopyOp::create(inside, load.getLoc(), load.getMemref(), load.getIndices(),
                    buffers.back(), load.getDimsAttr(), load.getStepsAttr(),
                    load.getBoundsAttr(), /*vector=*/IntegerAttr());
   }
   BarrierOp::create(inside, loc);
+  auto replace = [&](LoadOp load, Value buffer, bool inDots) {
+    auto isWanted = [&](OpOperand &use) {
+      return isa<DotOp>(use.getOwner()) == inDots;
+    };
+    if (llvm::none_of(load->getUses(), isWanted))
+      return;
+    auto read = ReadOp::create(inside, load.getLoc(), load.getType(), buffer,
+                               getCorner(load), /*vector=*/IntegerAttr());
+    load.getResult().replaceUsesWithIf(read.getResult(), isWanted);
+  };
+  if (!operands.computed.empty()) {
+    for (auto [load, buffer] : llvm::zip_equal(operands.loads, buffers))
+      replace(load, buffer, /*inDots=*/false);
+    inside.setInsertionPointAfter(map.back());
+    SmallVector<Value> results;
+    for (Value tile : operands.computed) {
+      results.push_back(
+          AllocOp::create(before, tile.getLoc(), getBufferType(tile)));
+      WriteOp::create(inside, tile.getLoc(), tile, results.back(),
+                      getCorner(tile), /*vector=*/IntegerAttr());
+    }
+    BarrierOp::create(inside, loc);
+    SmallVector<Value> computed(operands.computed);
+    for (auto [tile, buffer] : llvm::zip_equal(computed, results)) {
+      auto read = ReadOp::create(inside, tile.getLoc(), tile.getType(), buffer,
+                                 getCorner(tile), /*vector=*/IntegerAttr());
+      tile.replaceUsesWithIf(read.getResult(), [](OpOperand &use) {
+        return isa<DotOp>(use.getOwner());
+      });
+    }
+  }
   SmallVector<LoadOp> loads(operands.loads);
   for (auto [load, buffer] : llvm::zip_equal(loads, buffers)) {
-    SmallVector<Value> corner(load.getType().getRank(), zero);
-    auto read = ReadOp::create(inside, load.getLoc(), load.getType(), buffer,
-                               corner, /*vector=*/IntegerAttr());
-    load.replaceAllUsesWith(read.getResult());
+    replace(load, buffer, /*inDots=*/true);
     load.erase();
   }
   inside.setInsertionPoint(loop.getBody()->getTerminator());

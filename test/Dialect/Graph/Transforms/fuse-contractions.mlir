@@ -103,6 +103,92 @@ func.func @chain(%x: tensor<64x32xbf16>, %v: tensor<32x32xbf16>, %w: tensor<32x4
 #rows = affine_map<(m, n, k) -> (m, k)>
 #columns = affine_map<(m, n, k) -> (k, n)>
 
+// A map of an operand that few blocks share is computed where they stage it.
+// CHECK-LABEL: func.func @scaled_operand
+// CHECK-NEXT:    graph.fused @contract
+// CHECK:           graph.map
+// CHECK:           graph.contract
+// CHECK-NOT:     graph.fused
+// REMARK: map and contract in @{{.*}}: {{[0-9]+}} bytes instead of
+func.func @scaled_operand(%x: tensor<64x512xf16>, %q: tensor<512x96xi8>, %s: tensor<96xf16>) -> tensor<64x96xf16> {
+  %b = graph.index_map %s by affine_map<(k, n) -> (n)> : tensor<96xf16> -> tensor<512x96xf16>
+  %w = graph.map (%a = %q : tensor<512x96xi8>, %c = %b : tensor<512x96xf16>) -> tensor<512x96xf16> {
+    %0 = arith.sitofp %a : i8 to f16
+    %1 = arith.mulf %0, %c : f16
+    graph.yield %1 : f16
+  }
+  %y = graph.contract %x by #rows, %w by #columns : (tensor<64x512xf16>, tensor<512x96xf16>) -> tensor<64x96xf16>
+  return %y : tensor<64x96xf16>
+}
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+
+// One that takes many operations, and that many blocks would compute, is
+// stored.
+// CHECK-LABEL: func.func @dear_operand
+// CHECK-COUNT-2: graph.fused
+// REMARK: it doesn't pay: {{.*}} operations recomputed
+func.func @dear_operand(%x: tensor<4096x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<4096x4096xf16> {
+  %e = graph.map (%a = %x : tensor<4096x4096xf16>) -> tensor<4096x4096xf16> {
+    %0 = math.tanh %a : f16
+    graph.yield %0 : f16
+  }
+  %y = graph.contract %e by #rows, %w by #columns : (tensor<4096x4096xf16>, tensor<4096x4096xf16>) -> tensor<4096x4096xf16>
+  return %y : tensor<4096x4096xf16>
+}
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+
+// An operand that two contractions of one kernel share is computed once there.
+// CHECK-LABEL: func.func @shared_operand
+// CHECK-NEXT:    graph.fused @contract
+// CHECK-COUNT-2:   graph.contract
+// CHECK-NOT:     graph.fused
+func.func @shared_operand(%x: tensor<64x32xf32>, %v: tensor<32x48xbf16>, %w: tensor<32x48xbf16>) -> tensor<64x48xbf16> {
+  %n = graph.map (%a = %x : tensor<64x32xf32>) -> tensor<64x32xbf16> {
+    %0 = arith.truncf %a : f32 to bf16
+    graph.yield %0 : bf16
+  }
+  %g = graph.contract %n by #rows, %v by #columns : (tensor<64x32xbf16>, tensor<32x48xbf16>) -> tensor<64x48xbf16>
+  %u = graph.contract %n by #rows, %w by #columns : (tensor<64x32xbf16>, tensor<32x48xbf16>) -> tensor<64x48xbf16>
+  %p = graph.map (%a = %g : tensor<64x48xbf16>, %b = %u : tensor<64x48xbf16>) -> tensor<64x48xbf16> {
+    %0 = arith.mulf %a, %b : bf16
+    graph.yield %0 : bf16
+  }
+  return %p : tensor<64x48xbf16>
+}
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+
+// An operand made of coordinates is no map of elements.
+// CHECK-LABEL: func.func @operand_of_coordinates
+// CHECK-COUNT-2: graph.fused
+// REMARK: would be computed again for every tile of the result
+func.func @operand_of_coordinates(%x: tensor<64x32xf32>, %w: tensor<32x48xf32>) -> tensor<64x48xf32> {
+  %e = graph.map (%a = %x : tensor<64x32xf32>) -> tensor<64x32xf32> {
+    %i = graph.index 1 : i32
+    %0 = arith.sitofp %i : i32 to f32
+    %1 = arith.mulf %a, %0 : f32
+    graph.yield %1 : f32
+  }
+  %y = graph.contract %e by #rows, %w by #columns : (tensor<64x32xf32>, tensor<32x48xf32>) -> tensor<64x48xf32>
+  return %y : tensor<64x48xf32>
+}
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+
 // A sum of rows would need another loop.
 // CHECK-LABEL: func.func @sum_of_rows
 // CHECK-COUNT-2: graph.fused

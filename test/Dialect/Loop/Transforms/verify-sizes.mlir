@@ -29,7 +29,7 @@ module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
 
 // -----
 
-// Reductions and inner loops over such a size.
+// Reductions and inner loops go over such a size.
 // CHECK-LABEL: loop.kernel @sum
 module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
   loop.kernel @sum(%x: memref<1048583x8xf32>, %y: memref<8xf32>) {
@@ -39,6 +39,20 @@ module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
         loop.yield %a : f32
       }
       loop.store %s, %y[%j] : memref<8xf32>
+    }
+  }
+}
+
+// -----
+
+// So do scans.
+// CHECK-LABEL: loop.kernel @running_sums
+module attributes {graph.sizes = {n = array<i64: 1048583, 1, 5000>}} {
+  loop.kernel @running_sums(%x: memref<1048583xf32>, %y: memref<1048583xf32>) {
+    loop.scan %k = 0 to 1048583 {
+      %a = loop.load %x[%k] : memref<1048583xf32>
+      %s = loop.running add %a : f32
+      loop.store %s, %y[%k] : memref<1048583xf32>
     }
   }
 }
@@ -122,6 +136,19 @@ module attributes {graph.sizes = {n = array<i64: 1048583, 0, 5000>}} {
       loop.for %i = 0 to 1048583 {
         loop.store %a, %y[%j, %i] : memref<8x1048583xf32>
       }
+    }
+  }
+}
+
+// -----
+
+module attributes {graph.sizes = {n = array<i64: 1048583, 0, 5000>}} {
+  loop.kernel @empty_scan(%x: memref<1048583xf32>, %y: memref<1048583xf32>) {
+    // expected-error @+1 {{goes over n elements for each result, which may be none when the program runs; declare a minimum of 1}}
+    loop.scan %k = 0 to 1048583 {
+      %a = loop.load %x[%k] : memref<1048583xf32>
+      %s = loop.running add %a : f32
+      loop.store %s, %y[%k] : memref<1048583xf32>
     }
   }
 }

@@ -26,6 +26,63 @@ tile.kernel @nn(%x: memref<64x500xf32>, %w: memref<500x32xf32>, %y: memref<64x32
 
 // -----
 
+// A factor that is computed is computed chunk by chunk: what doesn't vary along
+// the sum before the loop. Beyond 500 it is zero, whatever is computed of zeros.
+// CHECK-LABEL: tile.kernel @computed
+// CHECK-DAG:     %[[S:.+]] = tile.load %s[%i] : memref<64xf32> -> tensor<64xf32>
+// CHECK:         scf.for %[[K:.+]] = %c0 to %c512 step %c16
+// CHECK-NEXT:      %[[A:.+]] = tile.load %x[%i, %[[K]]] bounds [64, 500] : memref<64x500xf32> -> tensor<64x16xf32>
+// CHECK-NEXT:      %[[R:.+]] = tile.broadcast %[[S]] dims [0] : tensor<64xf32> -> tensor<64x16xf32>
+// CHECK-NEXT:      %[[M:.+]] = arith.mulf %[[A]], %[[R]]
+// CHECK-NEXT:      %[[G:.+]] = tile.load %g[%[[K]]] bounds [500] : memref<500xf32> -> tensor<16xf32>
+// CHECK-NEXT:      %[[H:.+]] = tile.broadcast %[[G]] dims [1] : tensor<16xf32> -> tensor<64x16xf32>
+// CHECK-NEXT:      %[[E:.+]] = arith.addf %[[M]], %[[H]]
+// CHECK-NEXT:      %[[IN:.+]] = tile.in_bounds[%[[K]]] bounds [500] : tensor<16xi1>
+// CHECK:           %[[MASK:.+]] = tile.broadcast %[[IN]] dims [1]
+// CHECK:           %[[F:.+]] = arith.select %[[MASK]], %[[E]], %{{.+}} : tensor<64x16xi1>, tensor<64x16xf32>
+// CHECK:           %[[B:.+]] = tile.load %w
+// CHECK:           tile.dot %[[F]] dims [0, 2], %[[B]] dims [2, 1]
+tile.kernel @computed(%x: memref<64x500xf32>, %s: memref<64xf32>, %g: memref<500xf32>, %w: memref<500x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+  %sum = loop.reduce add %k = 0 to 500 : tensor<64x32xf32> {
+    %a = tile.load %x[%i, %k] dims [0] : memref<64x500xf32> -> tensor<64xf32>
+    %r = tile.load %s[%i] : memref<64xf32> -> tensor<64xf32>
+    %m = arith.mulf %a, %r : tensor<64xf32>
+    %v = tile.load %g[%k] : memref<500xf32> -> tensor<f32>
+    %h = tile.broadcast %v dims [] : tensor<f32> -> tensor<64xf32>
+    %e = arith.addf %m, %h : tensor<64xf32>
+    %b = tile.load %w[%k, %j] : memref<500x32xf32> -> tensor<32xf32>
+    %c = tile.broadcast %e dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+    %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+    %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    loop.yield %p : tensor<64x32xf32>
+  }
+  tile.store %sum, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+}
+
+// -----
+
+// Factors of two types are multiplied in the wider one: the narrower is
+// widened once for each chunk, not for each product.
+// CHECK-LABEL: tile.kernel @two_types
+// CHECK:           %[[A:.+]] = tile.load %x{{.*}} -> tensor<64x16xf32>
+// CHECK:           %[[N:.+]] = tile.load %w{{.*}} -> tensor<16x32xbf16>
+// CHECK-NEXT:      %[[B:.+]] = arith.extf %[[N]] : tensor<16x32xbf16> to tensor<16x32xf32>
+// CHECK-NEXT:      tile.dot %[[A]] dims [0, 2], %[[B]] dims [2, 1]
+tile.kernel @two_types(%x: memref<64x512xf32>, %w: memref<512x32xbf16>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) {
+  %s = loop.reduce add %k = 0 to 512 : tensor<64x32xf32> {
+    %a = tile.load %x[%i, %k] dims [0] : memref<64x512xf32> -> tensor<64xf32>
+    %b = tile.load %w[%k, %j] : memref<512x32xbf16> -> tensor<32xbf16>
+    %e = arith.extf %b : tensor<32xbf16> to tensor<32xf32>
+    %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+    %d = tile.broadcast %e dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+    %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    loop.yield %p : tensor<64x32xf32>
+  }
+  tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+}
+
+// -----
+
 // Long sums have two levels: each chunk is summed from zero.
 // CHECK-LABEL: tile.kernel @long
 // CHECK:         %[[ZEROS:.+]] = arith.constant dense<0.000000e+00> : tensor<64x32xf32>
@@ -97,7 +154,7 @@ tile.kernel @part_of_rows(%x: memref<64x512xf32>, %w: memref<512x64xf32>, %y: me
 // CHECK:         loop.reduce add
 // CHECK-NOT:     tile.dot
 // REMARK: ChunkMatmulK | Category:deplo-chunk-matmul-k | Function=matrix_vector
-// REMARK-SAME: no reduction adds products of two loads
+// REMARK-SAME: no reduction adds products of two operands
 tile.kernel @matrix_vector(%x: memref<64x512xf32>, %w: memref<512xf32>, %y: memref<64xf32>) axes(%i = 64 tile) {
   %s = loop.reduce add %k = 0 to 512 : tensor<64xf32> {
     %a = tile.load %x[%i, %k] dims [0] : memref<64x512xf32> -> tensor<64xf32>

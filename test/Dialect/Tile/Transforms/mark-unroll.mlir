@@ -84,6 +84,65 @@ tile.kernel @chunks(%x: memref<64x64xf32>, %w: memref<64x32xf32>, %y: memref<64x
 
 // -----
 
+// A loop over chunks has no remainder: 4 of 8 iterations, but 1 of 7, and 1 where
+// each element is copied with an address of its own.
+
+// CHECK-LABEL: tile.kernel @rings
+// CHECK:         scf.for {{.*}} to %c64
+// CHECK:         } {tile.unroll = 2 : i64}
+// CHECK:         } {tile.unroll = 4 : i64}
+// CHECK:         scf.for {{.*}} to %c56
+// CHECK:         } {tile.unroll = 2 : i64}
+// CHECK:         } {tile.unroll = 1 : i64}
+// CHECK:         scf.for {{.*}} to %c64
+// CHECK:         } {tile.unroll = 2 : i64}
+// CHECK:         } {tile.unroll = 1 : i64}
+// EIGHT-LABEL: tile.kernel @rings
+#sums = #tile.layout<[8, 4], register = [], lane = [[1, 0], [2, 0], [4, 0], [0, 1], [0, 2]], warp = []>
+#lhs = #tile.layout<[8, 4], register = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [0, 0], [0, 0]], warp = []>
+#rhs = #tile.layout<[4, 4], register = [[1, 0], [2, 0]], lane = [[0, 0], [0, 0], [0, 0], [0, 1], [0, 2]], warp = []>
+tile.kernel @rings(%x: memref<8x64xf32>, %w: memref<64x4xf32>, %y: memref<8x4xf32>) axes(%i = 8 tile, %j = 4 tile) warps(1) attributes {schedule = #tile.schedule<block = [8, 4], warps = 1, vector = 1, unroll = 4>} {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c56 = arith.constant 56 : index
+  %c64 = arith.constant 64 : index
+  %zeros = arith.constant dense<0.0> : tensor<8x4xf32, #sums>
+  %buffer = tile.alloc : !tile.buffer<64x4xf32, #tile.shared<>>
+  %even = scf.for %k = %c0 to %c64 step %c8 iter_args(%acc = %zeros) -> tensor<8x4xf32, #sums> {
+    %p = scf.for %s = %c0 to %c8 step %c4 iter_args(%part = %acc) -> tensor<8x4xf32, #sums> {
+      %a = tile.load %x[%i, %s] : memref<8x64xf32> -> tensor<8x4xf32, #lhs>
+      %b = tile.load %w[%s, %j] : memref<64x4xf32> -> tensor<4x4xf32, #rhs>
+      %next = tile.dot %a dims [0, 2], %b dims [2, 1], %part : tensor<8x4xf32, #lhs>, tensor<4x4xf32, #rhs>, tensor<8x4xf32, #sums>
+      scf.yield %next : tensor<8x4xf32, #sums>
+    }
+    scf.yield %p : tensor<8x4xf32, #sums>
+  }
+  %odd = scf.for %k = %c0 to %c56 step %c8 iter_args(%acc = %even) -> tensor<8x4xf32, #sums> {
+    %p = scf.for %s = %c0 to %c8 step %c4 iter_args(%part = %acc) -> tensor<8x4xf32, #sums> {
+      %a = tile.load %x[%i, %s] : memref<8x64xf32> -> tensor<8x4xf32, #lhs>
+      %b = tile.load %w[%s, %j] : memref<64x4xf32> -> tensor<4x4xf32, #rhs>
+      %next = tile.dot %a dims [0, 2], %b dims [2, 1], %part : tensor<8x4xf32, #lhs>, tensor<4x4xf32, #rhs>, tensor<8x4xf32, #sums>
+      scf.yield %next : tensor<8x4xf32, #sums>
+    }
+    scf.yield %p : tensor<8x4xf32, #sums>
+  }
+  %copied = scf.for %k = %c0 to %c64 step %c8 iter_args(%acc = %odd) -> tensor<8x4xf32, #sums> {
+    %token = tile.async_copy %w[%k, %j] to %buffer vector 1 : memref<64x4xf32>, !tile.buffer<64x4xf32, #tile.shared<>>
+    tile.await %token
+    %p = scf.for %s = %c0 to %c8 step %c4 iter_args(%part = %acc) -> tensor<8x4xf32, #sums> {
+      %a = tile.load %x[%i, %s] : memref<8x64xf32> -> tensor<8x4xf32, #lhs>
+      %b = tile.load %w[%s, %j] : memref<64x4xf32> -> tensor<4x4xf32, #rhs>
+      %next = tile.dot %a dims [0, 2], %b dims [2, 1], %part : tensor<8x4xf32, #lhs>, tensor<4x4xf32, #rhs>, tensor<8x4xf32, #sums>
+      scf.yield %next : tensor<8x4xf32, #sums>
+    }
+    scf.yield %p : tensor<8x4xf32, #sums>
+  }
+  tile.store %copied, %y[%i, %j] : tensor<8x4xf32, #sums>, memref<8x4xf32>
+}
+
+// -----
+
 // REMARK: [Missed] {{.*}} Function=no_loop | Remark="the kernel has no loop"
 tile.kernel @no_loop(%x: memref<32xf32>, %y: memref<32xf32>) axes(%i = 32 tile) warps(1) {
   %a = tile.load %x[%i] : memref<32xf32> -> tensor<32xf32>

@@ -168,3 +168,41 @@ tile.kernel @not_fixed(%x: memref<8x4096xf32>, %y: memref<8x4096xf32>) axes(%i =
     tile.store %s, %y[%k, %c0] : tensor<4096xf32>, memref<8x4096xf32>
   }
 }
+
+// -----
+
+// An operand that is computed is computed once for each chunk, from what was
+// copied, and goes through a buffer of its own.
+
+// CHECK-LABEL: tile.kernel @computed
+// CHECK:         %[[X:.+]] = tile.alloc : !tile.buffer<64x16xf16, #tile.shared<>>
+// CHECK:         %[[RAW:.+]] = tile.alloc : !tile.buffer<16x32xi8, #tile.shared<>>
+// CHECK:         %[[W:.+]] = tile.alloc : !tile.buffer<16x32xf16, #tile.shared<>>
+// CHECK:         scf.for
+// CHECK-NEXT:      tile.copy %x{{.*}} to %[[X]]
+// CHECK-NEXT:      tile.copy %q{{.*}} to %[[RAW]]
+// CHECK-NEXT:      tile.barrier
+// CHECK-NEXT:      %[[Q:.+]] = tile.read %[[RAW]]
+// CHECK-NEXT:      %[[F:.+]] = arith.sitofp %[[Q]]
+// CHECK-NEXT:      tile.write %[[F]], %[[W]]
+// CHECK-NEXT:      tile.barrier
+// CHECK-NEXT:      %[[B:.+]] = tile.read %[[W]]
+// CHECK-NEXT:      %[[A:.+]] = tile.read %[[X]]
+// CHECK-NEXT:      %[[D:.+]] = tile.dot %[[A]] dims [0, 2], %[[B]] dims [2, 1]
+// CHECK-NEXT:      tile.barrier
+// CHECK-NEXT:      scf.yield %[[D]]
+// REMARK: [Passed] {{.*}} Function=computed | Remark="chunks of %x and %q, 3584 bytes, are copied once for all threads, and 1 operand is computed of them"
+tile.kernel @computed(%x: memref<64x512xf16>, %q: memref<512x32xi8>, %y: memref<64x32xf32>) axes(%i = 64 step 64 grid, %j = 32 step 32 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c512 = arith.constant 512 : index
+  %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+  %s = scf.for %k = %c0 to %c512 step %c16 iter_args(%acc = %zeros) -> (tensor<64x32xf32>) {
+    %b = tile.load %q[%k, %j] : memref<512x32xi8> -> tensor<16x32xi8>
+    %f = arith.sitofp %b : tensor<16x32xi8> to tensor<16x32xf16>
+    %a = tile.load %x[%i, %k] : memref<64x512xf16> -> tensor<64x16xf16>
+    %d = tile.dot %a dims [0, 2], %f dims [2, 1], %acc : tensor<64x16xf16>, tensor<16x32xf16>, tensor<64x32xf32>
+    scf.yield %d : tensor<64x32xf32>
+  }
+  tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+}

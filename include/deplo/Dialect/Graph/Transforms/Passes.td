@@ -47,7 +47,7 @@ def DecomposePass : Pass<"deplo-decompose", "::mlir::func::FuncOp"> {
 }
 
 def GatherOperandsPass : Pass<"deplo-gather-operands", "::mlir::func::FuncOp"> {
-  let summary = "gathers of what a map computes gather what the map reads";
+  let summary = "gathers of what a map or gather computes gather what that reads";
   let description = [{
     A map whose result only one gather reads is computed on what is gathered: a
     gather reads memory, so the map would need a kernel of its own. Before, half
@@ -82,8 +82,13 @@ def GatherOperandsPass : Pass<"deplo-gather-operands", "::mlir::func::FuncOp"> {
     }
     ```
 
+    A gather of what only it reads of another gather, as the padding of a
+    concatenation or the windows of a padding, reads the sources of that one.
+
     Legal because a map computes element by element. Not done if the map uses
-    coordinates as numbers, or would be computed more than twice as often.
+    coordinates as numbers. What would be computed more than twice as often, as
+    in overlapping windows, is computed again if all that leads to it is, and if
+    that takes less time than a kernel that writes it.
   }];
   let dependentDialects = ["::deplo::graph::GraphDialect", "::mlir::arith::ArithDialect"];
 }

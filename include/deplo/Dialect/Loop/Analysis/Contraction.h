@@ -12,11 +12,24 @@
 
 namespace deplo::loop {
 
-/// A kernel whose parallel loops enclose sums of products of two loads, each of
-/// which leaves out a loop that the other has, and the same in all sums.
+/// A kernel whose parallel loops enclose sums of products of two operands, each
+/// of which leaves out a loop that the other has, and the same in all sums.
 struct Contraction {
+  /// A load, or what is computed element by element from loads.
+  struct Operand {
+    /// Before it is widened for the product: what a block stages.
+    mlir::Value value;
+    /// The load that all loops of the operand move.
+    LoadOp load;
+    /// All loads, and operations of one element.
+    llvm::SmallVector<LoadOp> loads;
+    llvm::SmallVector<mlir::Operation *> map;
+
+    bool isMapped() const { return !map.empty(); }
+  };
+
   struct Product {
-    LoadOp lhs, rhs;
+    Operand lhs, rhs;
     unsigned rowAxis = 0, columnAxis = 0;
   };
 
@@ -25,7 +38,7 @@ struct Contraction {
   llvm::SmallVector<Product, 1> products;
   /// Of the first product. `rhs` is the operand that the innermost of the loops
   /// moves which only one operand has.
-  LoadOp lhs, rhs;
+  Operand lhs, rhs;
   /// The parallel loops, outermost first.
   llvm::SmallVector<ForOp> axes;
   /// Positions in `axes`: of the innermost loop that only `lhs` has, and of the
@@ -38,14 +51,17 @@ struct Contraction {
   /// Iterations of all other axes.
   int64_t getBatches();
   int64_t getElementBytes();
-  /// How many operands there are whose rows (or columns) are the result's.
-  int64_t countOperands(bool ofRows);
+  /// The operands, each once, whose rows (or columns) are the result's.
+  llvm::SmallVector<Operand> getOperands(bool ofRows);
   /// How the operands lie in memory, as BLAS calls it: N where neighbours of
   /// `lhs` are summed over or neighbours of `rhs` are columns, T otherwise.
   std::string getTransposition();
 };
 
 std::optional<Contraction> findContraction(KernelOp kernel);
+
+/// Whether neighbours along the loop of `variable` are neighbours in memory.
+bool isContiguous(LoadOp load, mlir::Value variable);
 
 } // namespace deplo::loop
 

@@ -226,7 +226,7 @@ def Tile_AsyncCopyOp : Tile_CopyLikeOp<"async_copy"> {
 }
 
 def Tile_AwaitOp : Tile_Op<"await", [MemoryEffects<[MemRead<Tile_SharedMemory>, MemWrite<Tile_SharedMemory>]>]> {
-  let summary = "waits for asynchronous copies of this thread";
+  let summary = "waits for asynchronous copies of this thread, or contractions of its warpgroup";
   let arguments = (ins Variadic<Tile_TokenType>:$tokens);
   let assemblyFormat = "$tokens attr-dict";
 }
@@ -589,5 +589,7 @@ def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResul
   let hasVerifier = 1;
   let hasFolder = 1;
 }
+
+include "deplo/Dialect/Tile/IR/TileAsyncOps.td"
 
 #endif // DEPLO_DIALECT_TILE_IR_TILEOPS_TD

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Parses the tunables that `--schedule` pins by name.
+
+#include "SchedulePins.h"
+
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+static constexpr llvm::StringLiteral knobs =
+    "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
+    "atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, "
+    "pad_smem, programmatic_launch, tma_copy, warp_specialize";
+
+static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
+  int64_t number;
+  if (text.getAsInteger(10, number) || number < 0 ||
+      (number == 0 ? !allowsZero : !llvm::isPowerOf2_64(number)))
+    return failure();
+  return number;
+}
+
+static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
+  StringRef name = text.split('=').first.trim();
+  StringRef value = text.split('=').second.trim();
+  auto bad = [&](StringRef expected) {
+    return module.emitError() << "schedule: " << name << " is '" << value
+                              << "', expected " << expected;
+  };
+  if (name == "block" || name == "thread" || name == "warp_tile") {
+    SmallVector<StringRef> texts;
+    value.split(texts, 'x');
+    std::vector<int64_t> sizes;
+    for (StringRef size : texts)
+      if (auto number = parsePower(size, /*allowsZero=*/false);
+          succeeded(number))
+        sizes.push_back(*number);
+    if (name == "block" && sizes.size() != texts.size())
+      return bad("powers of two such as 1x64, one for each parallel axis");
+    if (name != "block" && (sizes.size() != 2 || texts.size() != 2))
+      return bad("two powers of two such as 8x4, rows and columns");
+    if (name == "block")
+      pins.numbers.block = sizes;
+    else
+      (name == "thread" ? pins.thread : pins.warpTile)
+          .assign(sizes.begin(), sizes.end());
+    return success();
+  }
+  auto setNumber = [&](std::optional<int64_t> &field, bool allowsZero) {
+    FailureOr<int64_t> number = parsePower(value, allowsZero);
+    if (failed(number))
+      return LogicalResult(
+          bad(allowsZero ? "0 or a power of two" : "a power of two"));
+    field = *number;
+    return success();
+  };
+  auto setChoice = [&](Choice &field) {
+    std::optional<Choice> choice = symbolizeChoice(value);
+    if (!choice)
+      return LogicalResult(bad("auto, always or never"));
+    field = *choice;
+    return success();
+  };
+  if (name == "warps")
+    return setNumber(pins.numbers.warps, /*allowsZero=*/false);
+  if (name == "vector")
+    return setNumber(pins.numbers.vector, /*allowsZero=*/false);
+  if (name == "cluster") {
+    int64_t blocks = 1;
+    if (value == "auto")
+      return success();
+    if (value != "never" && (value.getAsInteger(10, blocks) || blocks < 1))
+      return bad("auto, never or the most blocks that share a row");
+    pins.numbers.cluster = blocks;
+    return success();
+  }
+  if (name == "chunk")
+    return setNumber(pins.numbers.chunk, /*allowsZero=*/true);
+  if (name == "unroll")
+    return setNumber(pins.numbers.unroll, /*allowsZero=*/false);
+  if (name == "stages" || name == "split_k") {
+    int64_t number;
+    if (value.getAsInteger(10, number) || number < 1)
+      return bad("a positive number");
+    (name == "stages" ? pins.stages : pins.splitK) = number;
+    return success();
+  }
+  if (name == "atom") {
+    pins.atom = symbolizeAtomKind(value);
+    return pins.atom ? success() : LogicalResult(bad("fma, mma_sync or wgmma"));
+  }
+  if (name == "stage_inputs") {
+    if (failed(setChoice(pins.stageInputs)))
+      return failure();
+    if (pins.stageInputs == Choice::Never)
+      pins.numbers.stages = false;
+    return success();
+  }
+  if (name == "transpose_smem")
+    return setChoice(pins.transposeSmem);
+  if (name == "async_copy")
+    return setChoice(pins.asyncCopy);
+  if (name == "swizzle_smem")
+    return setChoice(pins.swizzleSmem);
+  if (name == "pad_smem")
+    return setChoice(pins.padSmem);
+  if (name == "programmatic_launch")
+    return setChoice(pins.programmaticLaunch);
+  if (name == "tma_copy")
+    return setChoice(pins.tmaCopy);
+  if (name == "warp_specialize")
+    return setChoice(pins.warpSpecialize);
+  return module.emitError() << "schedule: there is no knob '" << name
+                            << "', expected one of " << knobs;
+}
+
+FailureOr<Pins> parsePins(StringRef text, ModuleOp module) {
+  Pins pins;
+  SmallVector<StringRef> parts;
+  text.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    if (failed(parsePin(part, pins, module)))
+      return failure();
+  return pins;
+}
+
+FailureOr<int64_t> parsePinnedParts(StringRef text, ModuleOp module) {
+  FailureOr<Pins> pins = parsePins(text, module);
+  if (failed(pins))
+    return failure();
+  return pins->splitK.value_or(0);
+}
+} // namespace deplo::tile

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tunables that `--schedule` pins by name.
+
+#ifndef DEPLO_LIB_DIALECT_TILE_TRANSFORMS_SCHEDULEPINS_H
+#define DEPLO_LIB_DIALECT_TILE_TRANSFORMS_SCHEDULEPINS_H
+
+#include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+namespace deplo::tile {
+
+struct Pins {
+  SchedulePins numbers;
+  /// Rows and columns of a contraction in a thread; empty if not pinned.
+  llvm::SmallVector<int64_t> thread;
+  std::optional<int64_t> stages, splitK;
+  std::optional<AtomKind> atom;
+  /// Rows and columns of a contraction in a warp; empty if not pinned.
+  llvm::SmallVector<int64_t> warpTile;
+  Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
+         asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,
+         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto;
+};
+
+/// The pins in `text`, `name=value` with commas between them, or an error at
+/// `module`.
+mlir::FailureOr<Pins> parsePins(llvm::StringRef text, mlir::ModuleOp module);
+
+} // namespace deplo::tile
+
+#endif // DEPLO_LIB_DIALECT_TILE_TRANSFORMS_SCHEDULEPINS_H

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of linear layers by wgmma, with copies by tensor maps, on the emulator."""
+
+import deplo
+import pytest
+import torch
+import torch.nn.functional as F
+from deplo.errors import Error
+from numeric import check, randn, run, sum_units, wanted
+
+
+def check_linear(m, n, k, schedule, device, dtype=torch.bfloat16):
+    x, w = randn(m, k, dtype=dtype), randn(n, k, dtype=dtype, seed=1)
+    (got,) = run(F.linear, (x, w), device, target="sm_90a", schedule=schedule)
+    (want,) = wanted(F.linear, (x, w))
+    scale = x.double().abs() @ w.double().abs().t()
+    check(got, want, sum_units(k) + 4, scale, f"{m}x{n}x{k} {schedule}")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "schedule"),
+    [
+        (128, 64, 256, "block=128x64,warp_tile=16x64,stages=3,split_k=1"),
+        # Two warpgroups along the rows, with two instructions each.
+        (130, 264, 72, "block=256x128,warp_tile=32x128,stages=2,split_k=1"),
+        # Two along the columns.
+        (64, 520, 136, "block=64x256,warp_tile=16x128,stages=2,split_k=1"),
+        (200, 328, 200, "split_k=1"),
+        # Rows that are no multiple of 16 bytes: no tensor map, but wgmma all the same.
+        (96, 64, 100, "split_k=1"),
+    ],
+)
+def test_linear(m, n, k, schedule, dtype):
+    check_linear(m, n, k, f"atom=wgmma,{schedule}", "emu", dtype)
+
+
+@pytest.mark.parametrize("step", ["tma_copy", "warp_specialize"])
+def test_linear_without(step):
+    check_linear(128, 64, 256, f"atom=wgmma,split_k=1,stages=3,{step}=never", "emu")
+
+
+def test_operands_along_columns_are_refused():
+    x, w = randn(64, 64, dtype=torch.bfloat16), randn(64, 64, dtype=torch.bfloat16)
+    with pytest.raises(Error, match="summed over along their rows on sm_90a; drop atom=wgmma"):
+        deplo.compile(torch.matmul, (x, w), device="emu", target="sm_90a", schedule="atom=wgmma")
