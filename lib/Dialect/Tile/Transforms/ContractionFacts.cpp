@@ -61,8 +61,8 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.isRhsAlongDepth = layouts[1] == 'T';
   facts.inTwoLevels = precision == Precision::IEEE &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
-  facts.inPieces = precision == Precision::F32 &&
-                   contraction.lhs.value.getType().isF32();
+  facts.inPieces =
+      precision == Precision::F32 && contraction.lhs.value.getType().isF32();
   return facts;
 }
 
@@ -133,7 +133,8 @@ static bool suitsTensorMap(loop::LoadOp load, const SymbolicSizes &sizes,
     return false;
   return llvm::all_of(llvm::zip_equal(type.getShape(), strides), [&](auto dim) {
     auto [size, stride] = dim;
-    return size == 1 || stride == 1 || (stride > 0 && stride * bytes % unit == 0);
+    return size == 1 || stride == 1 ||
+           (stride > 0 && stride * bytes % unit == 0);
   });
 }
 
@@ -143,8 +144,8 @@ chooseTensorCores(loop::Contraction &contraction, Precision precision,
                   const MmaPins &pins, std::optional<AtomKind> atom,
                   std::string &error) {
   ContractionFacts facts = getContractionFacts(contraction, precision);
-  SymbolicSizes sizes = SymbolicSizes::get(
-      contraction.reduce->getParentOfType<loop::KernelOp>());
+  SymbolicSizes sizes =
+      SymbolicSizes::get(contraction.reduce->getParentOfType<loop::KernelOp>());
   bool mayChoose =
       suitsWgmma(contraction, target) &&
       llvm::all_of(contraction.products, [&](auto &product) {

@@ -211,8 +211,8 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       {choice->threadRows, choice->threadColumns}, choice->stages,
       AtomKind::FMA, /*warpTile=*/{}, precision, pins.stageInputs,
       choice->isTransposed ? Choice::Always : pins.transposeSmem,
-      pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
+      pins.asyncCopy, pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch,
+      pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }

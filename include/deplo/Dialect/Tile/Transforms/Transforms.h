@@ -133,8 +133,8 @@ bool suitsWgmma(loop::Contraction &contraction,
 
 /// The schedule of a contraction that tensor cores suit which takes the least
 /// time, and its instruction, which `atom` may pin. wgmma is only chosen where
-/// tensor maps can copy its operands. Nothing, and the sentence that says why in
-/// `error`, if none agrees with the pins.
+/// tensor maps can copy its operands. Nothing, and the sentence that says why
+/// in `error`, if none agrees with the pins.
 std::optional<std::pair<AtomKind, MmaChoice>>
 chooseTensorCores(loop::Contraction &contraction, Precision precision,
                   const TargetDescription &target, int64_t alignment,
