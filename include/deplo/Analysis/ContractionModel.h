@@ -42,6 +42,8 @@ struct ContractionFacts {
   /// Products of all batch axes, of rows, of columns, and of what is summed
   /// over.
   int64_t batches, rows, columns, depth;
+  /// Where only a call knows the rows: the range that they are in; else 0.
+  int64_t leastRows = 0, mostRows = 0;
   int64_t elementBytes;
   /// Sums of one element each.
   int64_t sums = 1;
@@ -51,6 +53,8 @@ struct ContractionFacts {
   bool isLhsAlongDepth = false, isRhsAlongDepth = false;
   /// Whether chunks are summed from zero and added to totals.
   bool inTwoLevels = false;
+  /// Whether tensor cores multiply f32 as three pieces of bf16.
+  bool inPieces = false;
 
   /// Of one summed element, in a block: bytes that are copied, bytes that are
   /// computed of these, and the time that takes a multiprocessor.

@@ -134,7 +134,17 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](tile::DotOp dot) {
-        return done([&] { dot.getAtomAttr() ? emitMma(dot) : emitDot(dot); });
+        return done([&] {
+          if (!dot.getAtomAttr())
+            emitDot(dot);
+          else if (dot.getPrecision() == tile::Precision::F32)
+            emitMmaOfPieces(dot);
+          else
+            emitMma(dot);
+        });
+      })
+      .Case([&](tile::RecomputeOp recompute) {
+        return done([&] { emitRecompute(recompute); });
       })
       .Case([&](tile::AsyncDotOp dot) {
         return done([&] { emitAsyncDot(dot); });

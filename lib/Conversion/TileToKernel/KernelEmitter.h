@@ -116,10 +116,21 @@ private:
   // Contractions (EmitDot.cpp, EmitMma.cpp).
   void emitDot(tile::DotOp op);
   void emitMma(tile::DotOp op);
+  void emitMmaOfPieces(tile::DotOp op);
+  struct Pieces;
+  Pieces splitIntoPieces(mlir::Value first, mlir::Value second);
   void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
   mlir::Value getWord(mlir::Value tile, int64_t first);
   mlir::Value withWord(mlir::Value tile, int64_t first, mlir::Value word);
   mlir::Value getMmaOperandWord(mlir::Value word);
+
+  // What is computed again (EmitRecompute.cpp).
+  void emitRecompute(tile::RecomputeOp op);
+  void recomputeElements(tile::RecomputeOp op, int32_t firstRegister,
+                         llvm::ArrayRef<mlir::Value> areFinite,
+                         llvm::MutableArrayRef<mlir::Value> elements);
+  mlir::Value loadFactor(mlir::Value memref, mlir::ValueRange indices,
+                         mlir::AffineMap map, mlir::ValueRange coordinates);
 
   // What units beside the threads do (EmitAsync.cpp, EmitWgmma.cpp).
   void emitMBarriers(tile::MBarriersOp op);

@@ -74,6 +74,10 @@ static std::vector<MemoryAccess> getAccesses(Operation *op) {
       .Case<LoadOp, GatherOp>([](auto load) {
         return Accesses{{load, load.getMemref(), /*isWrite=*/false, {}}};
       })
+      .Case([](RecomputeOp recompute) {
+        return Accesses{{recompute, recompute.getLhs(), /*isWrite=*/false, {}},
+                        {recompute, recompute.getRhs(), /*isWrite=*/false, {}}};
+      })
       .Case([](StoreOp store) {
         return Accesses{{store, store.getMemref(), /*isWrite=*/true, {}}};
       })

@@ -33,6 +33,9 @@ std::pair<unsigned, unsigned> AsyncDotOp::getRowAndColumn() {
 }
 
 int64_t DotOp::getAtomDepth() {
+  // Pieces of bf16 take the place of their f32.
+  if (getPrecision() == Precision::F32)
+    return getMmaK(/*elementBits=*/16);
   return getMmaK(getLhs().getType().getElementTypeBitWidth());
 }
 

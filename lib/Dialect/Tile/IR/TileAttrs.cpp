@@ -331,7 +331,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       std::optional<Precision> mode = symbolizePrecision(word);
       if (!mode)
         return parser.emitError(valueLoc)
-               << "precision is ieee or tf32, got " << word;
+               << "precision is ieee, f32 or tf32, got " << word;
       precision = *mode;
       return success();
     }

@@ -5,6 +5,7 @@
 
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/FusionCost.h"
+#include "deplo/Analysis/MmaModel.h"
 #include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/SymbolicSizes.h"
@@ -17,8 +18,8 @@ namespace deplo::tile {
 FailureOr<Precision> parsePrecision(StringRef text, ModuleOp module) {
   if (std::optional<Precision> precision = symbolizePrecision(text))
     return *precision;
-  return module.emitError()
-         << "schedule: precision is '" << text << "', expected ieee or tf32";
+  return module.emitError() << "schedule: precision is '" << text
+                            << "', expected ieee, f32 or tf32";
 }
 
 /// What it takes to compute one element of each of `operands`.
@@ -47,6 +48,11 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.rows = contraction.getRows();
   facts.columns = contraction.getColumns();
   facts.depth = contraction.getDepth();
+  SymbolicSizes sizes = SymbolicSizes::get(contraction.reduce);
+  if (sizes.isSymbolic(facts.rows)) {
+    facts.leastRows = std::max<int64_t>(sizes.getMin(facts.rows), 1);
+    facts.mostRows = sizes.getMax(facts.rows);
+  }
   facts.elementBytes = contraction.getElementBytes();
   facts.sums = contraction.products.size();
   facts.ofRows = getOperandFacts(contraction.getOperands(/*ofRows=*/true));
@@ -55,16 +61,40 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.isRhsAlongDepth = layouts[1] == 'T';
   facts.inTwoLevels = precision == Precision::IEEE &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
+  facts.inPieces =
+      precision == Precision::F32 && contraction.lhs.value.getType().isF32();
   return facts;
 }
 
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target) {
   Type element = contraction.lhs.value.getType();
+  // Sums in pieces may have to be computed again from memory.
+  auto isMapped = [](const loop::Contraction::Product &product) {
+    return product.lhs.isMapped() || product.rhs.isMapped();
+  };
+  if (element.isF32() && precision == Precision::F32 &&
+      llvm::any_of(contraction.products, isMapped))
+    return false;
   return target.mmaFlopsPerSecond > 0 &&
          contraction.reduce.getResult(0).getType().isF32() &&
          (element.isF16() || element.isBF16() ||
-          (element.isF32() && precision == Precision::TF32));
+          (element.isF32() && precision != Precision::IEEE));
+}
+
+bool prefersMma(loop::Contraction &contraction, Precision precision,
+                const TargetDescription &target) {
+  if (!suitsMma(contraction, precision, target))
+    return false;
+  ContractionFacts facts = getContractionFacts(contraction, precision);
+  if (!facts.inPieces)
+    return true;
+  std::string error;
+  std::optional<MmaChoice> mma = chooseMma(facts, target, {}, error);
+  std::optional<ContractionChoice> fma = chooseContraction(
+      getContractionFacts(contraction, getPrecisionOfFMA(precision)), target,
+      {}, error);
+  return mma && (!fma || mma->nanoseconds < fma->nanoseconds);
 }
 
 bool suitsWgmma(loop::Contraction &contraction,

@@ -33,14 +33,15 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
     return choice ? std::optional(choice->nanoseconds) : std::nullopt;
   };
   if (auto contraction = loop::findContraction(kernel)) {
-    if (suitsMma(*contraction, precision, target)) {
+    if (prefersMma(*contraction, precision, target)) {
       auto choice =
           chooseTensorCores(*contraction, precision, target, alignment, sizes,
                             {}, std::nullopt, error);
       return choice ? std::optional(choice->second.nanoseconds) : std::nullopt;
     }
     return getTime(chooseContraction(
-        getContractionFacts(*contraction, precision), target, {}, error));
+        getContractionFacts(*contraction, getPrecisionOfFMA(precision)), target,
+        {}, error));
   }
   return getTime(chooseSchedule(getScheduleFacts(kernel, alignment, sizes),
                                 target, {}, error));

@@ -167,17 +167,21 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip
            << " multiply no such elements; drop the atom, or choose "
-              "precision=tf32 for f32";
+              "precision=f32 or tf32 for f32";
   if (pins.atom == AtomKind::Wgmma && !suitsWgmma(contraction, target))
     return kernel.emitOpError("has no schedule: ")
            << target.chip << " multiplies no such operands by wgmma, which "
            << "takes rows of f16 or bf16 that are summed over, or are the "
               "result's, on sm_90a; drop atom=wgmma";
   // A thread's tile is of multiply-adds.
-  bool isFma = pins.atom ? pins.atom == AtomKind::FMA : !pins.thread.empty();
+  bool isFma = pins.atom ? pins.atom == AtomKind::FMA
+                         : !pins.thread.empty() ||
+                               (pins.warpTile.empty() &&
+                                !prefersMma(contraction, mode, target));
   if (!isFma && isMma)
     return selectMma(contraction, pins, target);
-  ContractionFacts facts = getContractionFacts(contraction, mode);
+  Precision precision = getPrecisionOfFMA(mode);
+  ContractionFacts facts = getContractionFacts(contraction, precision);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];
     numbers.blockColumns = (*given.block)[contraction.columnAxis];
@@ -206,7 +210,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       &getContext(), block, choice->warps, choice->vector, /*cluster=*/1,
       choice->chunk, choice->unroll,
       {choice->threadRows, choice->threadColumns}, choice->stages,
-      AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs,
+      AtomKind::FMA, /*warpTile=*/{}, precision, pins.stageInputs,
       choice->isTransposed ? Choice::Always : pins.transposeSmem,
       pins.asyncCopy, pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch,
       pins.tmaCopy, pins.warpSpecialize));

@@ -11,10 +11,12 @@
 //   %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c
 //     atom<mma_sync, warps = [2, 2]> : ...
 //
-// Legality: products of f16 and bf16 are exact in f32, those of f32 may be
-// rounded where the dot says tf32. Sums are in f32, in another order. The tile
-// is a whole number of instructions for each warp. TensorizeAsync.cpp has what
-// wgmma asks for; where that is not given, mma.sync takes its place.
+// Legality: products of f16 and bf16 are exact in f32; those of f32 may be
+// rounded where the dot says tf32, and are exact but for the last bit as
+// products of pieces of bf16 where it says f32. Sums are in f32, in another
+// order. The tile is a whole number of instructions for each warp.
+// TensorizeAsync.cpp has what wgmma asks for; where that is not given, mma.sync
+// takes its place.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -45,11 +47,11 @@ LogicalResult tile::tensorizeDot(DotOp dot, AtomKind kind,
   };
   if (getLayout(dot.getResult()))
     return refuse("tiles have layouts already");
-  bool isTf32 = element.isF32() && dot.getPrecision() == Precision::TF32;
+  bool isInexact = element.isF32() && dot.getPrecision() != Precision::IEEE;
   if (!type.getElementType().isF32() ||
-      !(element.isF16() || element.isBF16() || isTf32))
-    return refuse("tensor cores multiply f16, bf16 or, with precision tf32, "
-                  "f32 into f32");
+      !(element.isF16() || element.isBF16() || isInexact))
+    return refuse("tensor cores multiply f16, bf16 or, with precision f32 or "
+                  "tf32, f32 into f32");
   if (dot.getContractedSize() % dot.getAtomDepth() != 0)
     return refuse("a chunk has " + llvm::Twine(dot.getContractedSize()) +
                   " summed elements, an instruction takes " +

@@ -116,7 +116,8 @@ def Tile_Choice : I32EnumAttr<"Choice", "whether a step is taken", [
 }
 
 def Tile_Precision : I32EnumAttr<"Precision", "what products of f32 may be computed in", [
-    I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">]> {
+    I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">,
+    I32EnumAttrCase<"F32", 2, "f32">]> {
   let cppNamespace = "::deplo::tile";
 }
 
@@ -165,8 +166,9 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     - `atom`: the instruction of a contraction, `fma`, `mma_sync` or `wgmma`.
     - `warp_tile`: of a contraction on tensor cores, the rows and columns of the
       result that one warp computes; empty for all others.
-    - `precision`: what products of f32 may be computed in, `ieee` or `tf32`: the
-      one field that says which values are wanted, and not how to compute them.
+    - `precision`: what products of f32 may be computed in, `ieee`, `f32` or
+      `tf32`: the one field that says which values are wanted, and not how to
+      compute them.
     - `stage_inputs`, `transpose_smem`, `async_copy`, `swizzle_smem`, `pad_smem`,
       `programmatic_launch`, `tma_copy`, `warp_specialize`: whether the step is
       taken.

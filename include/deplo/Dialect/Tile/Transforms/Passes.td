@@ -112,13 +112,13 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
 
     Products of f16 and bf16 are exact in f32, so tensor cores take such
     contractions where the target has them. They take those of f32 where
-    `precision` is `tf32`.
+    `precision` is `tf32`; where it is `f32`, the model says whether they do.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"ieee\"",
-           "what products of f32 may be computed in: ieee or tf32">];
+           "what products of f32 may be computed in: ieee, f32 or tf32">];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
@@ -235,7 +235,7 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
     Option<"pin", "pin", "std::string", "", "knobs decided already, of which this step reads split_k=4">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"ieee\"",
-           "what products of f32 may be computed in: ieee or tf32">];
+           "what products of f32 may be computed in: ieee, f32 or tf32">];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 

@@ -115,6 +115,17 @@ mlir::FailureOr<Precision> parsePrecision(llvm::StringRef text,
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target);
 
+/// Whether they do, and are quicker than multiply-adds, which are as exact as
+/// any precision asks.
+bool prefersMma(loop::Contraction &contraction, Precision precision,
+                const TargetDescription &target);
+
+/// What `precision` comes to where multiply-adds take the place of tensor
+/// cores.
+inline Precision getPrecisionOfFMA(Precision precision) {
+  return precision == Precision::F32 ? Precision::IEEE : precision;
+}
+
 /// Whether wgmma of `target` does; it reads operands from shared memory, where
 /// their rows are summed over or are rows or columns of the result.
 bool suitsWgmma(loop::Contraction &contraction,
