@@ -73,8 +73,9 @@ def main() -> None:
     print("|---|---|" + "---|" * (len(MODES) + len(peers)))
     for k in arguments.k:
         data = Data()
-        example = torch.empty(arguments.size, k, device=place), torch.empty(
-            arguments.size, k, device=place
+        example = (
+            torch.empty(arguments.size, k, device=place),
+            torch.empty(arguments.size, k, device=place),
         )
         compiled = {
             mode: deplo.compile(

@@ -207,14 +207,22 @@ static std::string getReason(const ContractionChoice &choice,
 }
 
 /// Whether chunks may be transposed. An element that is copied alone should
-/// take part in many multiply-adds; cp.async copies 4 bytes at least.
+/// take part in many multiply-adds, and what such copies take longer to begin
+/// and to arrive should be hidden: by long sums, not parts of one, and by
+/// another block on each multiprocessor. cp.async copies 4 bytes at least.
 static std::vector<bool> getTranspositions(const ContractionChoice &choice,
                                            const ContractionFacts &facts,
+                                           const TargetDescription &target,
                                            const ContractionPins &pins) {
   constexpr int64_t leastBytes = 4, leastMultiplyAdds = 64;
   if (pins.isTransposed)
     return {*pins.isTransposed};
-  if (facts.isLhsAlongDepth && facts.isRhsAlongDepth &&
+  int64_t blocks = llvm::divideCeil(facts.rows, choice.blockRows) *
+                   llvm::divideCeil(facts.columns, choice.blockColumns);
+  constexpr double nearlyTwo = 1.9;
+  bool isHidden = facts.batches == 1 && facts.inTwoLevels &&
+                  blocks >= nearlyTwo * target.multiprocessors;
+  if (isHidden && facts.isLhsAlongDepth && facts.isRhsAlongDepth &&
       facts.ofRows.computed + facts.ofColumns.computed == 0 &&
       facts.elementBytes >= leastBytes &&
       std::min(choice.blockRows, choice.blockColumns) >= leastMultiplyAdds)
@@ -254,7 +262,8 @@ chooseContraction(const ContractionFacts &facts,
               choice.warps = pins.warps ? pins.warps
                                         : std::max<int64_t>(threads / lanes, 1);
               bool isWhole = threads >= lanes || pins.warps || pins.blockRows;
-              for (bool isTransposed : getTranspositions(choice, facts, pins)) {
+              for (bool isTransposed :
+                   getTranspositions(choice, facts, target, pins)) {
                 choice.isTransposed = isTransposed;
                 if (!isWhole || !fits(choice, facts, target))
                   continue;

@@ -134,8 +134,9 @@ static double estimateChunk(const MmaChoice &choice,
                       multiplyAddsPerNanosecond / occupancy;
   if (facts.inPieces)
     arithmetic += double(facts.sums) * busiest * choice.warps *
-                  (choice.warpRows + choice.warpColumns) * choice.chunk / lanes *
-                  cyclesOfSplit / parts / cyclesPerNanosecond / occupancy;
+                  (choice.warpRows + choice.warpColumns) * choice.chunk /
+                  lanes * cyclesOfSplit / parts / cyclesPerNanosecond /
+                  occupancy;
   double fragmentBytes = double(facts.sums) * choice.warps *
                          (choice.warpRows + choice.warpColumns) * choice.chunk *
                          facts.elementBytes;
@@ -245,7 +246,8 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
     if (!best || choice.nanoseconds < best->nanoseconds)
       best = choice;
   };
-  for (int64_t blockRows : getPowers(mmaRows, most(facts.mostRows ? facts.mostRows : facts.rows),
+  for (int64_t blockRows :
+       getPowers(mmaRows, most(facts.mostRows ? facts.mostRows : facts.rows),
                  pins.blockRows))
     for (int64_t blockColumns :
          getPowers(mmaRows, most(facts.columns), pins.blockColumns))

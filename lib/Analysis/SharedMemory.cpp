@@ -48,8 +48,8 @@ SmallVector<int64_t, 4> SharedBuffer::getStrides() const {
   for (unsigned i = 0; i < shape.size(); ++i) {
     int64_t dim = order.empty() ? shape.size() - 1 - i : order[i];
     strides[dim] = stride;
-    stride *= i == 0 && splitBytes != 0 ? splitBytes / elementBytes
-                                        : shape[dim];
+    stride *=
+        i == 0 && splitBytes != 0 ? splitBytes / elementBytes : shape[dim];
     if (i == 0)
       stride += pad;
   }

@@ -31,15 +31,16 @@ static constexpr int64_t forAddresses = 56;
 
 /// The part of the rate on the data sheet that the power of a device allows.
 static constexpr double reachedRate = 0.81;
-/// From a copy's start to its bytes while all multiprocessors copy.
-static constexpr double copyNanoseconds = 1000;
+/// From a copy's start to its bytes.
+static constexpr double copyNanoseconds = 650;
 /// What doesn't limit a chunk, and what doesn't limit a wave, count so much.
 static constexpr double shareOfChunk = 0.05, shareOfWave = 0.25;
-/// A block's start, its first copies and its last stores.
-static constexpr double blockNanoseconds = 900;
+/// A block's start, its first copies and its last stores. The first blocks wait
+/// for a whole multiprocessor, so that they don't start beside other kernels.
+static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
 /// What L2 gives all multiprocessors together, in times the bandwidth of
 /// memory.
-static constexpr double fillBandwidth = 2.6;
+static constexpr double fillBandwidth = 3.5;
 /// The part of the bandwidth on the data sheet that streams reach, and what of
 /// its share a multiprocessor can stream.
 static constexpr double reachedBandwidth = 0.9, streamBurst = 1.5;
@@ -94,9 +95,9 @@ static double estimateChunk(const MmaChoice &choice,
       choice.chunk * facts.elementBytes;
   double reads = readBytes / lineBytes / cyclesPerNanosecond;
   double copiedBytes = getCopiedBytes(choice, facts);
-  double fill = std::max(
-      copiedBytes * target.multiprocessors / (bandwidthBurst * bandwidth),
-      blocks * copiedBytes / (fillBandwidth * bandwidth));
+  double fill = std::max(copiedBytes * target.multiprocessors /
+                             (bandwidthBurst * bandwidth),
+                         blocks * copiedBytes / (fillBandwidth * bandwidth));
   double slowest = std::max({arithmetic, reads, fill});
   double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
   double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
@@ -116,15 +117,14 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
   double bandwidth = target.dramBytesPerSecond / 1e9 *
                      (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
   choice.waves = double(choice.blocks) / target.multiprocessors;
-  double nanoseconds = 0;
+  double nanoseconds = firstBlockNanoseconds - blockNanoseconds;
   for (int64_t rest = choice.blocks; rest > 0;) {
     int64_t wave = std::min(rest, target.multiprocessors);
     int64_t waves = rest / wave;
     double computed = chunks * estimateChunk(choice, facts, target, wave);
-    double streamed =
-        bytes * wave / choice.blocks / bandwidth /
-        std::min(reachedBandwidth,
-                 streamBurst * double(wave) / target.multiprocessors);
+    double streamed = bytes * wave / choice.blocks / bandwidth /
+                      std::min(reachedBandwidth, streamBurst * double(wave) /
+                                                     target.multiprocessors);
     nanoseconds +=
         waves * (std::max(computed, streamed) +
                  std::min(computed, streamed) * shareOfWave + blockNanoseconds);
@@ -164,8 +164,8 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
     bool isAligned = facts.isRhsAlongDepth ||
                      choice.warpColumns == choice.blockColumns ||
                      choice.warpColumns * facts.elementBytes % rowBytes == 0;
-    bool isWhole = choice.warps > 0 && isAligned && rowWarps % warpsPerGroup == 0 &&
-                   chunk % depth == 0 &&
+    bool isWhole = choice.warps > 0 && isAligned &&
+                   rowWarps % warpsPerGroup == 0 && chunk % depth == 0 &&
                    chunk * facts.elementBytes <= rowBytes &&
                    (pins.warps == 0 || choice.warps == pins.warps) &&
                    choice.warpColumns <= mostColumns;

@@ -49,7 +49,8 @@ static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
   if (!contraction)
     return rate;
   Type element = contraction->lhs.value.getType();
-  double ofHalves = target.getMmaFlopsPerSecond();
+  double ofHalves =
+      std::max(target.getMmaFlopsPerSecond(), target.getWgmmaFlopsPerSecond());
   if (element.isF16() || element.isBF16())
     return std::max(rate, ofHalves);
   if (element.isInteger(8))

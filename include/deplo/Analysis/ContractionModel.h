@@ -42,12 +42,12 @@ struct ContractionFacts {
   /// Products of all batch axes, of rows, of columns, and of what is summed
   /// over.
   int64_t batches, rows, columns, depth;
+  int64_t elementBytes;
   /// Where only a call knows the rows: the range that they are in; else 0.
   int64_t leastRows = 0, mostRows = 0;
-  int64_t elementBytes;
   /// Sums of one element each.
   int64_t sums = 1;
-  OperandFacts ofRows, ofColumns;
+  OperandFacts ofRows = {}, ofColumns = {};
   /// Whether neighbours in memory are summed over: then a thread reads several
   /// of them at once.
   bool isLhsAlongDepth = false, isRhsAlongDepth = false;

@@ -342,7 +342,8 @@ Value KernelEmitter::getSwizzledPointer(Value buffer, tile::BufferType type,
   if (model.splitBytes != 0) {
     int64_t pieceBytes = type.getSizeInBytes() / rowBytes * model.splitBytes;
     rowBytes = model.splitBytes;
-    Value number = builder.createOrFold<arith::DivUIOp>(inRow, getIndex(rowBytes));
+    Value number =
+        builder.createOrFold<arith::DivUIOp>(inRow, getIndex(rowBytes));
     piece = multiply(number, pieceBytes);
     inRow = builder.createOrFold<arith::RemUIOp>(inRow, getIndex(rowBytes));
   }

@@ -128,8 +128,7 @@ void KernelEmitter::emitTmaCopy(tile::TmaCopyOp op) {
     corner.push_back(coordinate);
   }
   tile::TensorMapAttr map = getTensorMap(kernel, op);
-  Value argument =
-      entry->getArgument(llvm::find(maps, map) - maps.begin());
+  Value argument = entry->getArgument(llvm::find(maps, map) - maps.begin());
   auto clusterPointer =
       LLVM::LLVMPointerType::get(builder.getContext(), clusterAddressSpace);
   // A box for each piece of the rows.
@@ -139,11 +138,11 @@ void KernelEmitter::emitTmaCopy(tile::TmaCopyOp op) {
   for (int64_t piece = 0; piece < pieces; ++piece) {
     corner.front() = builder.createOrFold<arith::AddIOp>(
         start, arith::ConstantIntOp::create(builder, i32, piece * width));
-    Value place = LLVM::GEPOp::create(
-        builder, lookup(op.getBuffer()).getType(), builder.getI8Type(),
-        lookup(op.getBuffer()),
-        ArrayRef<LLVM::GEPArg>{
-            int32_t(piece * (buffer.getSizeInBytes() / pieces))});
+    Value place =
+        LLVM::GEPOp::create(builder, lookup(op.getBuffer()).getType(),
+                            builder.getI8Type(), lookup(op.getBuffer()),
+                            ArrayRef<LLVM::GEPArg>{int32_t(
+                                piece * (buffer.getSizeInBytes() / pieces))});
     place = LLVM::AddrSpaceCastOp::create(builder, clusterPointer, place);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
         builder, place, argument, corner, barrier,

@@ -18,8 +18,8 @@
 // accumulator in f32, which rounds to the nearest. One sum for each scale would
 // save no instruction, and takes three times the registers.
 //
-// Pieces of infinity, of NaN and of what rounds to infinity in bf16 come to NaN or
-// infinity in the sum: tile.recompute finds it there.
+// Pieces of infinity, of NaN and of what rounds to infinity in bf16 come to NaN
+// or infinity in the sum: tile.recompute finds it there.
 
 #include "KernelEmitter.h"
 #include "MmaOperands.h"
@@ -51,8 +51,8 @@ KernelEmitter::Pieces KernelEmitter::splitIntoPieces(Value first,
   auto asFloat = [&](Value bits) -> Value {
     return LLVM::BitcastOp::create(builder, f32, bits);
   };
-  Value scaled = arith::ConstantOp::create(builder,
-                                           builder.getF32FloatAttr(scale));
+  Value scaled =
+      arith::ConstantOp::create(builder, builder.getF32FloatAttr(scale));
   // What is left of each is exact.
   auto getRest = [&](Value number, Value piece) -> Value {
     return arith::MulFOp::create(
@@ -67,17 +67,17 @@ KernelEmitter::Pieces KernelEmitter::splitIntoPieces(Value first,
         builder, i32, arith::TruncFOp::create(builder, pair, both));
     if (i + 1 == pieces.ofScale.size())
       break;
-    first = getRest(first, arith::ShLIOp::create(builder, word,
-                                                 getBits(bitsOfPiece)));
-    second = getRest(
-        second, arith::AndIOp::create(builder, word, getBits(upperHalf)));
+    first = getRest(first,
+                    arith::ShLIOp::create(builder, word, getBits(bitsOfPiece)));
+    second = getRest(second,
+                     arith::AndIOp::create(builder, word, getBits(upperHalf)));
   }
   return pieces;
 }
 
 /// Where the accumulators of each instruction start, those of one fragment of
-/// the longer operand one after the other: the pieces of the shorter one stay in
-/// registers, of the longer one those of a fragment.
+/// the longer operand one after the other: the pieces of the shorter one stay
+/// in registers, of the longer one those of a fragment.
 static SmallVector<int32_t> getOrder(tile::DotOp op,
                                      const LinearLayout &accumulator) {
   auto [row, column] =
@@ -109,8 +109,8 @@ void KernelEmitter::emitMmaOfPieces(tile::DotOp op) {
   std::map<std::pair<bool, int32_t>, Words> known;
   auto getFragment = [&](bool isA, Coordinates coordinates) -> const Words & {
     const MmaOperand &operand = operands.get(isA);
-    Words &words = known[{
-        isA, operand.fragments.getFirst(coordinates, operand.dims)}];
+    Words &words =
+        known[{isA, operand.fragments.getFirst(coordinates, operand.dims)}];
     if (!words.front().empty())
       return words;
     for (int64_t part = 0; part < 2; ++part) {
@@ -118,8 +118,9 @@ void KernelEmitter::emitMmaOfPieces(tile::DotOp op) {
       // The second half of a fragment's words is behind the first along K.
       int64_t half = operand.words / 2;
       for (int64_t i = first; i < first + half; ++i) {
-        Pieces pieces = splitIntoPieces(getWord(lookup(operand.tile), i),
-                                        getWord(lookup(operand.tile), i + half));
+        Pieces pieces =
+            splitIntoPieces(getWord(lookup(operand.tile), i),
+                            getWord(lookup(operand.tile), i + half));
         for (auto [list, word] : llvm::zip_equal(words, pieces.ofScale))
           list.push_back(word);
       }

@@ -34,9 +34,10 @@ struct CoordinateEmitter {
 } // namespace
 
 /// The element of `memref` for the coordinates of a product; zero outside.
-Value KernelEmitter::loadFactor(Value memref, ValueRange indices,
-                                AffineMap map, ValueRange coordinates) {
-  CoordinateEmitter emitter{builder, indexType, SmallVector<Value>(coordinates)};
+Value KernelEmitter::loadFactor(Value memref, ValueRange indices, AffineMap map,
+                                ValueRange coordinates) {
+  CoordinateEmitter emitter{builder, indexType,
+                            SmallVector<Value>(coordinates)};
   llvm::append_range(emitter.dims, lookup(indices));
   auto type = cast<MemRefType>(memref.getType());
   // Symbols become dimensions behind the others.
@@ -59,9 +60,8 @@ Value KernelEmitter::loadFactor(Value memref, ValueRange indices,
   Address address = getAddress(memref, place, /*spannedDims=*/{}, /*steps=*/{},
                                /*coordinates=*/{});
   Type element = type.getElementType();
-  Value loaded =
-      LLVM::LoadOp::create(builder, element, getPointer(address, inBounds, 1),
-                           getBytes(element));
+  Value loaded = LLVM::LoadOp::create(
+      builder, element, getPointer(address, inBounds, 1), getBytes(element));
   if (!inBounds)
     return loaded;
   return arith::SelectOp::create(
@@ -85,11 +85,11 @@ static SmallVector<Value> getAreFinite(ImplicitLocOpBuilder &builder,
   });
 }
 
-/// Replaces `elements` by what `replace` makes of them, where not all are finite.
-static void
-replaceUnlessFinite(ImplicitLocOpBuilder &builder,
-                    MutableArrayRef<Value> elements,
-                    llvm::function_ref<void(ArrayRef<Value> areFinite)> replace) {
+/// Replaces `elements` by what `replace` makes of them, where not all are
+/// finite.
+static void replaceUnlessFinite(
+    ImplicitLocOpBuilder &builder, MutableArrayRef<Value> elements,
+    llvm::function_ref<void(ArrayRef<Value> areFinite)> replace) {
   SmallVector<Value> areFinite = getAreFinite(builder, elements);
   Value allFinite = areFinite.front();
   for (Value isFinite : ArrayRef(areFinite).drop_front())
@@ -136,10 +136,9 @@ void KernelEmitter::recomputeElements(tile::RecomputeOp op,
         return factor;
       SmallVector<Value> coordinates = getCoordinates(layout, reg);
       coordinates.push_back(loop.getInductionVar());
-      factor = isLhs ? loadFactor(op.getLhs(), op.getLhsIndices(), map,
-                                  coordinates)
-                     : loadFactor(op.getRhs(), op.getRhsIndices(), map,
-                                  coordinates);
+      factor =
+          isLhs ? loadFactor(op.getLhs(), op.getLhsIndices(), map, coordinates)
+                : loadFactor(op.getRhs(), op.getRhsIndices(), map, coordinates);
       return factor;
     };
     SmallVector<Value> sums;

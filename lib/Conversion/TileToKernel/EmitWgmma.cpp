@@ -18,8 +18,8 @@ static constexpr int64_t instructionRows = 64, lanes = 32, warpsPerGroup = 4;
 /// Of descriptors, in bytes.
 static constexpr int64_t unit = 16;
 
-/// An operand of wgmma in shared memory. Along its rows lies what is summed over
-/// or, where they `areOuter`, what isn't: rows or columns of the result.
+/// An operand of wgmma in shared memory. Along its rows lies what is summed
+/// over or, where they `areOuter`, what isn't: rows or columns of the result.
 struct KernelEmitter::WgmmaOperand {
   Value buffer;
   tile::BufferType type;
@@ -89,7 +89,8 @@ void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
   int64_t rank = op.getResult().getType().getRank();
   auto [row, column] = op.getRowAndColumn();
   auto getOperand = [&](Value buffer, ArrayRef<int64_t> dims) {
-    return WgmmaOperand{lookup(buffer), cast<tile::BufferType>(buffer.getType()),
+    return WgmmaOperand{lookup(buffer),
+                        cast<tile::BufferType>(buffer.getType()),
                         dims.back() != rank};
   };
   WgmmaOperand lhs = getOperand(op.getLhs(), op.getLhsDims());
@@ -152,8 +153,7 @@ void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
           NVVM::WGMMATypes::f32,
           isZero && k == 0 ? NVVM::WGMMAScaleOut::zero
                            : NVVM::WGMMAScaleOut::one,
-          NVVM::WGMMAScaleIn::one,
-          NVVM::WGMMAScaleIn::one, 
+          NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one,
           lhs.areOuter ? NVVM::MMALayout::col : NVVM::MMALayout::row,
           rhs.areOuter ? NVVM::MMALayout::row : NVVM::MMALayout::col,
           NVVM::MMAIntOverflowAttr());

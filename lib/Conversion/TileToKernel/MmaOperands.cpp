@@ -12,8 +12,8 @@ static constexpr int64_t wordBits = 32;
 Fragments::Fragments(const LinearLayout &layout, int32_t elements) {
   for (int32_t reg = 0; reg < layout.getNumRegisters(); reg += elements) {
     Coordinates coordinates = layout.apply(reg, 0);
-    firstAt.emplace(std::vector<int32_t>(coordinates.begin(), coordinates.end()),
-                    reg);
+    firstAt.emplace(
+        std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
   }
 }
 
@@ -43,10 +43,9 @@ MmaOperands::MmaOperands(tile::DotOp op, const tile::DotLayouts &layouts)
             : getOperand(op.getRhs(), op.getRhsDims(), layouts.rhs, wordsOfB)) {
 }
 
-SmallVector<Value> createMma(ImplicitLocOpBuilder &builder,
-                             NVVM::MMATypes type, int64_t depth,
-                             ArrayRef<Value> a, ArrayRef<Value> b,
-                             ArrayRef<Value> added) {
+SmallVector<Value> createMma(ImplicitLocOpBuilder &builder, NVVM::MMATypes type,
+                             int64_t depth, ArrayRef<Value> a,
+                             ArrayRef<Value> b, ArrayRef<Value> added) {
   Type sums = LLVM::LLVMStructType::getLiteral(
       builder.getContext(),
       SmallVector<Type>(added.size(), added.front().getType()));

@@ -102,12 +102,13 @@ tile.kernel @strides(%x: memref<64x60xbf16>) axes(%i = 1 step 1 grid) warps(4) {
 
 // -----
 
-// async_dot C1: the summed dimension is there.
+// async_dot C1: the summed dimension is one of the last two.
 tile.kernel @dims(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<64x64xbf16, #tile.shared<>>
-  // expected-error @below {{dims of rhs must be 2 different numbers from 0 to 2, 2 one of the last two}}
-  %d, %t = tile.async_dot %a dims [0, 2], %a dims [0, 1], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<64x64xbf16, #tile.shared<>>, !tile.buffer<64x64xbf16, #tile.shared<>>, tensor<64x64xf32>
+  %b = tile.alloc : !tile.buffer<64x64x64xbf16, #tile.shared<>>
+  // expected-error @below {{dims of rhs must be 3 different numbers from 0 to 2, 2 one of the last two}}
+  %d, %t = tile.async_dot %a dims [0, 2], %b dims [2, 0, 1], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<64x64xbf16, #tile.shared<>>, !tile.buffer<64x64x64xbf16, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }
 
@@ -135,7 +136,19 @@ tile.kernel @types(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
 
 // -----
 
-// async_dot C4: rows of the operands.
+// async_dot C4: rows that are the result's.
+tile.kernel @columns(%y: memref<64x8xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x8xf32>
+  %a = tile.alloc : !tile.buffer<64x64xbf16, #tile.shared<>>
+  %b = tile.alloc : !tile.buffer<64x8xbf16, #tile.shared<>>
+  // expected-error @below {{has an operand with rows of 16 bytes, expected a multiple of 32}}
+  %d, %t = tile.async_dot %a dims [0, 2], %b dims [2, 1], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<64x64xbf16, #tile.shared<>>, !tile.buffer<64x8xbf16, #tile.shared<>>, tensor<64x8xf32>
+  tile.await %t
+}
+
+// -----
+
+// async_dot C4: rows that are summed over.
 tile.kernel @rows(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<64x128xbf16, #tile.shared<>>

@@ -64,6 +64,12 @@ tile.kernel @k(%x: memref<128xf32>) axes(%i = 128 tile) {
 
 // -----
 
+// shared C4.
+// expected-error @below {{rows are split at a swizzle, there is none}}
+"test.op"() {a = #tile.shared<split = true>} : () -> ()
+
+// -----
+
 // axis C1.
 // expected-error @below {{axis of extent 0 in steps of 1, both must be positive}}
 "test.op"() {a = #tile.axis<extent = 0, step = 1, kind = grid>} : () -> ()

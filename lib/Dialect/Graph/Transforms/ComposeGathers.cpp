@@ -27,13 +27,10 @@ using namespace mlir;
 namespace deplo::graph {
 
 bool canCompose(GatherOp outer, GatherOp inner) {
-  // Windows have axes that what they read has not. Each element of one would be
-  // a load from every source, with a guard and an address of its own: a pooling
-  // of 3x3 of two pieces spilled 255 registers, and took nine times as long as
-  // two kernels.
-  bool isWindow = outer.getType().getRank() > inner.getType().getRank();
-  if (isWindow && inner.getSources().size() > 1)
-    return false;
+  for (unsigned k = 0; k < outer.getSources().size(); ++k)
+    if (outer.getSources()[k] == inner.getResult() &&
+        outer.readsGuardedWindows(k))
+      return false;
   return outer.getIndices().empty() && inner.getIndices().empty() &&
          outer.getType().hasStaticShape() && inner.getType().hasStaticShape();
 }

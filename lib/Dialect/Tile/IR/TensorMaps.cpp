@@ -124,12 +124,11 @@ TensorMapAttr getTensorMap(TmaCopyOp copy, int64_t argument,
     reason = "copies to a buffer with a pad";
     return {};
   }
-  return getTensorMap(copy.getMemRefType(),
-                      getSpannedDims(copy.getDims(),
-                                     copy.getMemRefType().getRank(),
-                                     buffer.getRank()),
-                      box, copy.getBounds(),
-                      buffer.getLayout().getSwizzle(), argument, reason);
+  return getTensorMap(
+      copy.getMemRefType(),
+      getSpannedDims(copy.getDims(), copy.getMemRefType().getRank(),
+                     buffer.getRank()),
+      box, copy.getBounds(), buffer.getLayout().getSwizzle(), argument, reason);
 }
 
 } // namespace deplo::tile

@@ -69,9 +69,8 @@ LogicalResult AsyncDotOp::verify() {
     constexpr int64_t leastBytes = 32;
     int64_t rowBytes =
         type.getShape().back() * element.getIntOrFloatBitWidth() / 8;
-    if (dims.back() == rank
-            ? !llvm::is_contained({32, 64, 128}, rowBytes)
-            : rowBytes % leastBytes != 0) // C4
+    if (dims.back() == rank ? !llvm::is_contained({32, 64, 128}, rowBytes)
+                            : rowBytes % leastBytes != 0) // C4
       return emitOpError() << "has an operand with rows of " << rowBytes
                            << " bytes, expected "
                            << (dims.back() == rank ? "32, 64 or 128"

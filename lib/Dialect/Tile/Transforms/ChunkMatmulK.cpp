@@ -109,8 +109,7 @@ static Value recompute(OpBuilder &builder, const SumOfProducts &sum,
 static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
                   bool twoLevels) {
   // What is computed of loads can't be computed again from memory alone.
-  if (precision == Precision::F32 &&
-      (sum.lhs.isMapped() || sum.rhs.isMapped()))
+  if (precision == Precision::F32 && (sum.lhs.isMapped() || sum.rhs.isMapped()))
     precision = Precision::IEEE;
   loop::ReduceOp reduce = sum.reduce;
   Location loc = reduce.getLoc();

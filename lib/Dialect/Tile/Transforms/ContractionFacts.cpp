@@ -62,8 +62,8 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   bool isF32 = contraction.reduce.getResult(0).getType().isF32();
   facts.inTwoLevels = precision == Precision::IEEE && isF32 &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
-  facts.inPieces = precision == Precision::F32 &&
-                   contraction.lhs.value.getType().isF32();
+  facts.inPieces =
+      precision == Precision::F32 && contraction.lhs.value.getType().isF32();
   return facts;
 }
 
@@ -136,18 +136,17 @@ static bool suitsTensorMap(loop::LoadOp load, const SymbolicSizes &sizes,
     return false;
   return llvm::all_of(llvm::zip_equal(type.getShape(), strides), [&](auto dim) {
     auto [size, stride] = dim;
-    return size == 1 || stride == 1 || (stride > 0 && stride * bytes % unit == 0);
+    return size == 1 || stride == 1 ||
+           (stride > 0 && stride * bytes % unit == 0);
   });
 }
 
 std::optional<std::pair<AtomKind, MmaChoice>>
 chooseTensorCores(loop::Contraction &contraction, Precision precision,
                   const TargetDescription &target, int64_t alignment,
-                  const MmaPins &pins, std::optional<AtomKind> atom,
-                  std::string &error) {
+                  const SymbolicSizes &sizes, const MmaPins &pins,
+                  std::optional<AtomKind> atom, std::string &error) {
   ContractionFacts facts = getContractionFacts(contraction, precision);
-  SymbolicSizes sizes = SymbolicSizes::get(
-      contraction.reduce->getParentOfType<loop::KernelOp>());
   bool mayChoose =
       suitsWgmma(contraction, target) &&
       llvm::all_of(contraction.products, [&](auto &product) {

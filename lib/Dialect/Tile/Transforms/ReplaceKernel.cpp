@@ -34,8 +34,9 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
   };
   if (auto contraction = loop::findContraction(kernel)) {
     if (prefersMma(*contraction, precision, target)) {
-      auto choice = chooseTensorCores(*contraction, precision, target,
-                                      alignment, {}, std::nullopt, error);
+      auto choice =
+          chooseTensorCores(*contraction, precision, target, alignment, sizes,
+                            {}, std::nullopt, error);
       return choice ? std::optional(choice->second.nanoseconds) : std::nullopt;
     }
     return getTime(chooseContraction(

@@ -130,8 +130,9 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   numbers.chunk = pins.numbers.chunk.value_or(0);
   numbers.stages = pins.stages.value_or(0);
   std::string error;
-  auto chosen = chooseTensorCores(contraction, mode, target, alignment, numbers,
-                                  pins.atom, error);
+  auto chosen =
+      chooseTensorCores(contraction, mode, target, alignment,
+                        SymbolicSizes::get(kernel), numbers, pins.atom, error);
   if (!chosen)
     return kernel.emitOpError("has no schedule: ") << error;
   auto [atom, choice] = *chosen;
@@ -211,8 +212,8 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       {choice->threadRows, choice->threadColumns}, choice->stages,
       AtomKind::FMA, /*warpTile=*/{}, precision, pins.stageInputs,
       choice->isTransposed ? Choice::Always : pins.transposeSmem,
-      pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
+      pins.asyncCopy, pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch,
+      pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }

@@ -14,8 +14,9 @@
 // Legality: products of f16 and bf16 are exact in f32; those of f32 may be
 // rounded where the dot says tf32, and are exact but for the last bit as
 // products of pieces of bf16 where it says f32. Sums are in f32, in another
-// order. The tile is a whole number of instructions for each warp. TensorizeAsync.cpp has
-// what wgmma asks for; where that is not given, mma.sync takes its place.
+// order. The tile is a whole number of instructions for each warp.
+// TensorizeAsync.cpp has what wgmma asks for; where that is not given, mma.sync
+// takes its place.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"

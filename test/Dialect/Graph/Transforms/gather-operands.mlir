@@ -118,7 +118,7 @@ func.func @padded_cat(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<8x10xf
 
 // -----
 
-// Windows read one source: padding, but no concatenation.
+// Guarded windows read one source: padding, but no concatenation.
 // CHECK-LABEL: @windows
 // CHECK:         %[[C:.+]] = graph.gather %arg0 by {{.+}}, %arg1 by
 // CHECK:         graph.gather %[[C]] by {{.+}} -> tensor<8x8x3xf32>

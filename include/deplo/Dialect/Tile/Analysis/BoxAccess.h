@@ -51,8 +51,8 @@ struct CopyRun {
   int64_t length;
 };
 
-/// How threads share out a copy of `vectors` accesses along each dimension: along
-/// memory first, then along the others from the last one on. A copy that
+/// How threads share out a copy of `vectors` accesses along each dimension:
+/// along memory first, then along the others from the last one on. A copy that
 /// transposes takes a sector of memory (32 bytes) and what it takes of the rest
 /// of a row comes last: several rows of memory are neighbours in the buffer.
 llvm::SmallVector<CopyRun> getCopyRuns(mlir::Operation *copy,

@@ -133,13 +133,13 @@ bool suitsWgmma(loop::Contraction &contraction,
 
 /// The schedule of a contraction that tensor cores suit which takes the least
 /// time, and its instruction, which `atom` may pin. wgmma is only chosen where
-/// tensor maps can copy its operands. Nothing, and the sentence that says why in
-/// `error`, if none agrees with the pins.
+/// tensor maps can copy its operands. Nothing, and the sentence that says why
+/// in `error`, if none agrees with the pins.
 std::optional<std::pair<AtomKind, MmaChoice>>
 chooseTensorCores(loop::Contraction &contraction, Precision precision,
                   const TargetDescription &target, int64_t alignment,
-                  const MmaPins &pins, std::optional<AtomKind> atom,
-                  std::string &error);
+                  const SymbolicSizes &sizes, const MmaPins &pins,
+                  std::optional<AtomKind> atom, std::string &error);
 
 /// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
 /// Fails with an error at `module`.
