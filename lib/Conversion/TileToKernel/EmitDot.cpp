@@ -90,10 +90,10 @@ void KernelEmitter::emitDot(tile::DotOp op) {
     SmallVector<Value> elements = unpack(lookup(operand));
     for (Value &element : elements)
       if (element.getType() != type)
-        element = type.isInteger()
-                      ? arith::ExtSIOp::create(builder, type, element)
-                            .getResult()
-                      : arith::ExtFOp::create(builder, type, element);
+        element =
+            type.isInteger()
+                ? arith::ExtSIOp::create(builder, type, element).getResult()
+                : arith::ExtFOp::create(builder, type, element);
     return elements;
   };
   OperandRegisters lhs(op.getLhs().getType(), op.getLhsDims(),

@@ -95,8 +95,8 @@ void KernelEmitter::emitMatrixRead(tile::ReadOp op,
 
 /// The types of the instruction, for elements of a tile.
 static NVVM::MMATypes getMmaType(Type element) {
-  return element.isF16()    ? NVVM::MMATypes::f16
-         : element.isBF16() ? NVVM::MMATypes::bf16
+  return element.isF16()        ? NVVM::MMATypes::f16
+         : element.isBF16()     ? NVVM::MMATypes::bf16
          : element.isInteger(8) ? NVVM::MMATypes::s8
                                 : NVVM::MMATypes::tf32;
 }

@@ -54,8 +54,7 @@ SmallVector<Value> createMma(ImplicitLocOpBuilder &builder, NVVM::MMATypes type,
     overflow = NVVM::MMAIntOverflow::wrapped;
   Value result = NVVM::MmaOp::create(
       builder, sums, a, b, added, ArrayRef<int64_t>{16, 8, depth},
-      /*b1Op=*/std::nullopt, overflow,
-      std::array{type, type},
+      /*b1Op=*/std::nullopt, overflow, std::array{type, type},
       std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   SmallVector<Value> elements;
   for (size_t i = 0; i < added.size(); ++i)

@@ -440,9 +440,9 @@ LogicalResult ContractOp::verify() {
                          << " and " << rhs.getElementType()
                          << ", expected one type";
   bool isFloat = isa<FloatType>(lhs.getElementType());
-  bool isWide = isFloat ? element.isF32()
-                        : lhs.getElementType().isInteger(8) &&
-                              element.isInteger(32);
+  bool isWide =
+      isFloat ? element.isF32()
+              : lhs.getElementType().isInteger(8) && element.isInteger(32);
   if (element != lhs.getElementType() && !isWide) // C3
     return emitOpError() << "result holds " << element
                          << ", expected the operands' " << lhs.getElementType()
@@ -464,7 +464,8 @@ OpFoldResult ContractOp::fold(FoldAdaptor adaptor) {
   if (llvm::is_contained(getIterationShape(), 0))
     return DenseElementsAttr::get(
         getType(),
-        Attribute(Builder(getContext()).getZeroAttr(getType().getElementType())));
+        Attribute(
+            Builder(getContext()).getZeroAttr(getType().getElementType())));
   return {};
 }
 
