@@ -3,6 +3,8 @@
 
 #include "deplo/Analysis/ContractionModel.h"
 
+#include "TileCandidates.h"
+
 #include "deplo/Analysis/MemoryFacts.h"
 #include "deplo/Analysis/Occupancy.h"
 
@@ -26,8 +28,6 @@ static constexpr double reachedPeak = 0.8;
 static constexpr double halfOfSums = 62;
 /// Between the last multiply-add of a chunk and the first of the next one.
 static constexpr double chunkNanoseconds = 15;
-/// Each has its own warps and pipes; docs.nvidia.com/cuda, Tuning Guides.
-static constexpr int64_t partitionsOfMultiprocessor = 4;
 /// What a loop over the steps of a chunk adds to straight code.
 static constexpr double stepLoopCost = 1.04;
 /// What copies of single elements of an operand take, as a part of the time of
@@ -49,15 +49,6 @@ bool sumsInTwoLevels(int64_t depth, int64_t elementBytes) {
   // two levels".
   constexpr int64_t mostSerialTerms = 1024;
   return elementBytes >= 4 && depth > mostSerialTerms;
-}
-
-/// The powers of two from `least` to `most`, or `pin` alone.
-static std::vector<int64_t> getPowers(int64_t least, int64_t most,
-                                      int64_t pin) {
-  std::vector<int64_t> powers;
-  for (int64_t power = least; power <= most; power *= 2)
-    powers.push_back(power);
-  return pin ? std::vector<int64_t>{pin} : powers;
 }
 
 int64_t getContractionRegisters(int64_t sums, int64_t operands) {
@@ -177,10 +168,10 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double most = llvm::divideCeil(choice.blocks, target.multiprocessors);
   double atOnce = std::min<double>(most, choice.blocksPerMultiprocessor);
   double warps = atOnce * choice.warps;
-  double busiestPartition = std::ceil(warps / partitionsOfMultiprocessor);
+  double busiestPartition = std::ceil(warps / schedulersPerMultiprocessor);
   double occupancy = std::min(
       warps * sums / (warps * sums + halfOfSums),
-      warps / (busiestPartition * partitionsOfMultiprocessor) / reachedPeak);
+      warps / (busiestPartition * schedulersPerMultiprocessor) / reachedPeak);
   double covered = (choice.stages * atOnce - 1) * perBlock / chunks;
   double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
                  chunkNanoseconds / atOnce;

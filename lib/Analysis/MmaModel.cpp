@@ -3,6 +3,8 @@
 
 #include "deplo/Analysis/MmaModel.h"
 
+#include "TileCandidates.h"
+
 #include "deplo/Analysis/FragmentLayouts.h"
 #include "deplo/Analysis/MemoryFacts.h"
 #include "deplo/Analysis/Occupancy.h"
@@ -25,8 +27,8 @@ static constexpr int64_t lineBytes = 128;
 
 /// The part of the rate of tensor cores that mma.sync reaches.
 static constexpr double reachedRate = 0.6;
-/// Each warp runs on one of four parts of a multiprocessor.
-static constexpr double parts = 4;
+/// Each warp runs on one of the parts of a multiprocessor.
+static constexpr double parts = schedulersPerMultiprocessor;
 /// Between the last instruction of a chunk and the first of the next one: the
 /// barrier and what it takes to start again.
 static constexpr double chunkNanoseconds = 30;
@@ -42,17 +44,6 @@ static constexpr double fillBandwidth = 1.9;
 static constexpr double reachedBandwidth = 0.9, streamBurst = 1.5;
 /// What is read again and again stays in L2 if it takes so much of it.
 static constexpr double partOfL2 = 0.6;
-
-/// The powers of two from `least` to `most`, or `pin` alone.
-static std::vector<int64_t> getPowers(int64_t least, int64_t most,
-                                      int64_t pin) {
-  if (pin)
-    return {pin};
-  std::vector<int64_t> powers;
-  for (int64_t power = least; power <= most; power *= 2)
-    powers.push_back(power);
-  return powers;
-}
 
 /// Of f32 in three pieces of bf16: instructions of tensor cores for one of f16,
 /// the part of their rate that is reached, and what it takes a part of a

@@ -8,6 +8,7 @@
 #include "ScheduleModelImpl.h"
 
 #include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/Occupancy.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -40,7 +41,6 @@ static constexpr double blockDispatch = cycle;
 static constexpr double blockReplacement = 2 * cycle;
 /// How much longer a kernel takes than to start its blocks.
 static constexpr double dispatchMargin = 1.1;
-static constexpr int64_t schedulersPerMultiprocessor = 4;
 /// Instructions of one step of a loop over chunks besides those for elements.
 static constexpr int64_t stepInstructions = 10;
 /// The part of the memory bandwidth on the data sheet that kernels reach.

@@ -3,6 +3,8 @@
 
 #include "deplo/Analysis/WgmmaModel.h"
 
+#include "TileCandidates.h"
+
 #include "deplo/Analysis/FragmentLayouts.h"
 #include "deplo/Analysis/MemoryFacts.h"
 
@@ -131,16 +133,6 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
     rest -= waves * wave;
   }
   return nanoseconds;
-}
-
-static std::vector<int64_t> getPowers(int64_t least, int64_t most,
-                                      int64_t pin) {
-  if (pin)
-    return {pin};
-  std::vector<int64_t> powers;
-  for (int64_t power = least; power <= most; power *= 2)
-    powers.push_back(power);
-  return powers;
 }
 
 std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,

@@ -10,6 +10,10 @@
 
 namespace deplo {
 
+/// Each issues instructions of its own warps to its own pipes (CUDA C++
+/// Programming Guide, "Compute Capabilities": four since 5.0).
+constexpr int64_t schedulersPerMultiprocessor = 4;
+
 /// Blocks of `warps` warps with `registersPerThread` and `sharedBytes`, as many
 /// as registers, warps, blocks and shared memory of a multiprocessor allow; 0
 /// if not even one.

@@ -97,8 +97,7 @@ SmallVector<unsigned> BoxAccess::getMemoryOrder() const {
   return order;
 }
 
-SmallVector<CopyRun> tile::getCopyRuns(Operation *copy,
-                                       ArrayRef<int64_t> vectors) {
+SmallVector<CopyRun> getCopyRuns(Operation *copy, ArrayRef<int64_t> vectors) {
   constexpr int64_t sectorBytes = 32;
   BoxAccess box = *BoxAccess::get(copy);
   SmallVector<CopyRun> runs;

@@ -19,6 +19,7 @@
 // takes its place.
 
 #include "PassSupport.h"
+#include "TensorizeSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -35,6 +36,30 @@ namespace deplo::tile {
 using namespace mlir;
 using namespace deplo;
 using namespace deplo::tile;
+
+FailureOr<SmallVector<int64_t>> tile::getWarpsPerDim(DotOp dot,
+                                                     ArrayRef<int64_t> warpTile,
+                                                     int64_t warps,
+                                                     std::string &reason) {
+  RankedTensorType type = dot.getType();
+  auto [row, column] =
+      std::minmax(dot.getRowAndColumn().first, dot.getRowAndColumn().second);
+  int64_t ofRows = std::max<int64_t>(type.getDimSize(row) / warpTile[0], 1);
+  int64_t ofColumns =
+      std::max<int64_t>(type.getDimSize(column) / warpTile[1], 1);
+  if (ofRows * ofColumns != warps) {
+    reason = ("tiles of " + llvm::Twine(warpTile[0]) + "x" +
+              llvm::Twine(warpTile[1]) + " are of " + llvm::Twine(ofRows) +
+              "x" + llvm::Twine(ofColumns) + " warps, the kernel has " +
+              llvm::Twine(warps))
+                 .str();
+    return failure();
+  }
+  SmallVector<int64_t> warpsPerDim(type.getRank(), 1);
+  warpsPerDim[row] = ofRows;
+  warpsPerDim[column] = ofColumns;
+  return warpsPerDim;
+}
 
 LogicalResult tile::tensorizeDot(DotOp dot, AtomKind kind,
                                  ArrayRef<int64_t> warpTile, int64_t warps,
@@ -58,19 +83,11 @@ LogicalResult tile::tensorizeDot(DotOp dot, AtomKind kind,
     return refuse("a chunk has " + llvm::Twine(dot.getContractedSize()) +
                   " summed elements, an instruction takes " +
                   llvm::Twine(dot.getAtomDepth()));
-  auto [row, column] =
-      std::minmax(dot.getRowAndColumn().first, dot.getRowAndColumn().second);
-  SmallVector<int64_t> warpsPerDim(type.getRank(), 1);
-  warpsPerDim[row] = std::max<int64_t>(type.getDimSize(row) / warpTile[0], 1);
-  warpsPerDim[column] =
-      std::max<int64_t>(type.getDimSize(column) / warpTile[1], 1);
-  if (warpsPerDim[row] * warpsPerDim[column] != warps)
-    return refuse("tiles of " + llvm::Twine(warpTile[0]) + "x" +
-                  llvm::Twine(warpTile[1]) + " are of " +
-                  llvm::Twine(warpsPerDim[row]) + "x" +
-                  llvm::Twine(warpsPerDim[column]) + " warps, the kernel has " +
-                  llvm::Twine(warps));
-  dot.setAtomAttr(AtomAttr::get(dot.getContext(), kind, warpsPerDim));
+  FailureOr<SmallVector<int64_t>> warpsPerDim =
+      getWarpsPerDim(dot, warpTile, warps, reason);
+  if (failed(warpsPerDim))
+    return failure();
+  dot.setAtomAttr(AtomAttr::get(dot.getContext(), kind, *warpsPerDim));
   if (llvm::Expected<DotLayouts> layouts = getAtomLayouts(dot); !layouts) {
     dot.removeAtomAttr();
     return refuse(llvm::toString(layouts.takeError()));

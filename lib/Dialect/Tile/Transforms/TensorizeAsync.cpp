@@ -18,6 +18,8 @@
 // those of the result, in whole swizzles for each warpgroup; and the tile is a
 // whole number of instructions for each.
 
+#include "TensorizeSupport.h"
+
 #include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -65,16 +67,11 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
                   " bytes, wgmma reads 32, 64 or 128");
   auto [row, column] =
       std::minmax(dot.getRowAndColumn().first, dot.getRowAndColumn().second);
-  SmallVector<int64_t> warpsPerDim(rank, 1);
-  warpsPerDim[row] = std::max<int64_t>(type.getDimSize(row) / warpTile[0], 1);
-  warpsPerDim[column] =
-      std::max<int64_t>(type.getDimSize(column) / warpTile[1], 1);
-  if (warpsPerDim[row] * warpsPerDim[column] != warps)
-    return refuse("tiles of " + llvm::Twine(warpTile[0]) + "x" +
-                  llvm::Twine(warpTile[1]) + " are of " +
-                  llvm::Twine(warpsPerDim[row]) + "x" +
-                  llvm::Twine(warpsPerDim[column]) + " warps, the kernel has " +
-                  llvm::Twine(warps));
+  FailureOr<SmallVector<int64_t>> found =
+      getWarpsPerDim(dot, warpTile, warps, reason);
+  if (failed(found))
+    return failure();
+  ArrayRef<int64_t> warpsPerDim = *found;
   for (ArrayRef<int64_t> dims : {dot.getLhsDims(), dot.getRhsDims()}) {
     int64_t along = dims.back();
     if (along == rank)
