@@ -219,6 +219,9 @@ chooseContraction(const ContractionFacts &facts,
               choice.warps = pins.warps ? pins.warps
                                         : std::max<int64_t>(threads / lanes, 1);
               bool isWhole = threads >= lanes || pins.warps || pins.blockRows;
+              // Warps alone say how many tiles of a thread there are.
+              if (pins.warps && !pins.blockRows && !pins.threadRows)
+                isWhole = threads == pins.warps * lanes;
               if (!isWhole || !fits(choice, facts, target))
                 continue;
               choice.nanoseconds = estimate(choice, facts, target);

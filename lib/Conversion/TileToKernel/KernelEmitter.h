@@ -57,10 +57,12 @@ public:
   /// the pointers of the kernel's memrefs and the module's symbolic sizes.
   /// Index arithmetic is in `indexType`. Pointers are aligned to `alignment`
   /// bytes. `sharedMemory` is the symbol of the
-  /// dynamic shared memory.
+  /// dynamic shared memory. A part of a larger grid has the number of its block
+  /// as one more argument.
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
                 mlir::FlatSymbolRefAttr sharedMemory,
-                mlir::IntegerType indexType, int64_t alignment);
+                mlir::IntegerType indexType, int64_t alignment,
+                bool isPart = false);
 
   mlir::LogicalResult run();
 
@@ -234,6 +236,7 @@ private:
   mlir::FlatSymbolRefAttr sharedMemory;
   mlir::IntegerType indexType;
   int64_t alignment;
+  bool isPart;
   mlir::ImplicitLocOpBuilder builder;
   SymbolicSizes sizes;
   llvm::DenseMap<int64_t, mlir::Value> numbers; // that the launch gives
