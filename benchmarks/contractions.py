@@ -23,6 +23,7 @@ from deplo.importer import ImportedProgram, import_program
 from deplo.runtime import Executable
 from harness.contenders import Deplo, PyTorch
 from harness.errors import is_right, relative_error
+from harness.roofline import least_us
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # What rotates through L2 between two calls on the same weights.
@@ -132,6 +133,11 @@ def main(arguments: list[str]) -> None:
                 print(f"    {schedule or '-'}: wrong, error {error:.2e}")
                 continue
             us = time_us(mine.calls(sets))
+            moved = (x.numel() + w.numel() + want.numel()) * x.element_size()
+            least = least_us(moved, tera * 1e6, case.dtype, default_target())
+            if us < least:
+                print(f"    {schedule or '-'}: refused, {us:.2f} us is less than {least:.2f} us")
+                continue
             kernels = [k["schedule"][15:-1] for k in mine.compiled.report["kernels"]]
             print(
                 f"    {eager_us / us:5.2f}x {us:9.2f} us {tera / us:6.1f} TF "

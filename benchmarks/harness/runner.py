@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import torch
 
 import deplo
+from deplo.compiler import default_target
 
 from .cases import DTYPES, Case
 from .contenders import Deplo, PyTorch
 from .errors import is_right, relative_error
 from .measure import Contender, measure
 from .results import PRECISIONS, Row
+from .roofline import least_us
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,23 @@ def run_case(case: Case, settings: Settings) -> Row:
         for name, times in measure(contenders, inputs, row.bytes).items():
             setattr(row, f"{name}_us", times.warm)
             setattr(row, f"{name}_cold_us", times.cold)
+    if row.status == "ok" and settings.device == "cuda":
+        row.status = _plausible(row, default_target())
     return row
+
+
+def _plausible(row: Row, chip: str) -> str:
+    """ "ok", or which time is less than what memory and arithmetic take."""
+    for name in ("deplo", "eager", "compile"):
+        for suffix, cold in (("us", False), ("cold_us", True)):
+            measured = getattr(row, f"{name}_{suffix}")
+            least = least_us(row.bytes, row.flops, row.dtype, chip, cold)
+            if measured is not None and measured < least:
+                return (
+                    f"refused: {name}_{suffix} is {measured:.2f}, less than the {least:.2f} "
+                    f"that {chip} takes for {row.bytes} bytes and {row.flops} operations"
+                )
+    return "ok"
 
 
 def _verdict(row: Row, mine: Deplo, inputs: Sequence[torch.Tensor], want: torch.Tensor) -> str:

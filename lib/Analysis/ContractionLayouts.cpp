@@ -234,6 +234,23 @@ llvm::Expected<LinearLayout> getMmaAccumulator(const MmaTiling &tiling) {
   return embed(*matrix, {m, n}, tiling.shape.size());
 }
 
+llvm::Expected<LinearLayout> getWgmmaAccumulator(const MmaTiling &tiling) {
+  if (llvm::Error error = checkTiling(tiling))
+    return std::move(error);
+  auto [m, n] = std::minmax(tiling.rowDim, tiling.columnDim);
+  constexpr int64_t warpsPerGroup = 4;
+  if (tiling.warps[m] % warpsPerGroup != 0)
+    return llvm::createStringError(
+        "warpgroups have four warps along the rows, but there are " +
+        llvm::Twine(tiling.warps[m]));
+  llvm::Expected<LinearLayout> matrix =
+      wgmmaAccumulatorTile({tiling.shape[m], tiling.shape[n]},
+                           tiling.warps[m] / warpsPerGroup, tiling.warps[n]);
+  if (!matrix)
+    return matrix;
+  return embed(*matrix, {m, n}, tiling.shape.size());
+}
+
 llvm::Expected<LinearLayout> getMmaOperand(const MmaTiling &tiling,
                                            llvm::ArrayRef<int64_t> dims,
                                            int64_t contracted) {

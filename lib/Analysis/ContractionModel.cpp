@@ -30,6 +30,15 @@ static constexpr double chunkNanoseconds = 15;
 static constexpr int64_t partitionsOfMultiprocessor = 4;
 /// What a loop over the steps of a chunk adds to straight code.
 static constexpr double stepLoopCost = 1.04;
+/// What copies of single elements of an operand take, as a part of the time of
+/// the multiply-adds.
+static constexpr double transposedCost = 0.08;
+/// The same where both operands are read along the sum, of which a thread holds
+/// so many that it reads none ahead.
+static constexpr double alongDepthCost = 0.2;
+/// How much longer a block takes if there is no room for another one that works
+/// while it waits at its barriers.
+static constexpr double aloneCost = 1.04;
 /// What runs of less than a line of memory cost, compared with lines.
 static constexpr double shortRunCost = 1.5;
 /// The part of the memory bandwidth on the data sheet that streams reach.
@@ -91,17 +100,22 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   if (threads > target.threadsPerBlock)
     return false;
   // One summed element of an operand, or all that a thread reads at once.
-  int64_t ofLhs = facts.isLhsAlongDepth ? choice.vector : 1;
-  int64_t ofRhs = facts.isRhsAlongDepth ? choice.vector : 1;
+  bool isAlong = !choice.isTransposed;
+  int64_t ofLhs = isAlong && facts.isLhsAlongDepth ? choice.vector : 1;
+  int64_t ofRhs = isAlong && facts.isRhsAlongDepth ? choice.vector : 1;
   choice.registersPerThread = getContractionRegisters(
       choice.threadRows * choice.threadColumns * facts.sums,
       getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
-  // Rows of a chunk, those along what is summed over padded by a vector.
+  // Rows of a chunk, those along what is summed over, or transposed, padded by
+  // a vector.
+  auto getRows = [&](bool isAlongDepth, int64_t lines) {
+    return !isAlongDepth ? 0 : isAlong ? lines : choice.chunk;
+  };
   choice.sharedBytes =
       (facts.getCopiedBytes(choice.blockRows, choice.blockColumns) *
            choice.chunk +
-       getLines(facts, facts.isLhsAlongDepth ? choice.blockRows : 0,
-                facts.isRhsAlongDepth ? choice.blockColumns : 0) *
+       getLines(facts, getRows(facts.isLhsAlongDepth, choice.blockRows),
+                getRows(facts.isRhsAlongDepth, choice.blockColumns)) *
            vectorBytes) *
           choice.stages +
       facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
@@ -143,8 +157,12 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
                  double(choice.blockRows) * choice.blockColumns * resultBytes) /
                 (target.dramBytesPerSecond / 1e9 / target.multiprocessors);
   bool isStraight = choice.chunk <= choice.vector * choice.unroll;
+  int alongDepth = facts.isLhsAlongDepth + facts.isRhsAlongDepth;
+  double copies = choice.isTransposed ? transposedCost * alongDepth
+                  : alongDepth > 1    ? alongDepthCost
+                                      : 0;
   double work = arithmetic * std::max(1.0, reads) / reachedPeak *
-                    (isStraight ? 1 : stepLoopCost) +
+                    (isStraight ? 1 : stepLoopCost) * (1 + copies) +
                 depth * facts.getComputeNanoseconds(target, choice.blockRows,
                                                     choice.blockColumns);
   // What doesn't limit still costs something.
@@ -166,8 +184,9 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double covered = (choice.stages * atOnce - 1) * perBlock / chunks;
   double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
                  chunkNanoseconds / atOnce;
+  double alone = choice.blocksPerMultiprocessor == 1 ? aloneCost : 1;
   double nanoseconds =
-      most * perBlock / occupancy +
+      most * perBlock * alone / occupancy +
       most / atOnce * (memoryLatencyNanoseconds + chunks * stall);
   double bytes = facts.batches * depth * getLoaded(facts.rows, facts.columns);
   double share = reachedBandwidth * target.dramBytesPerSecond / 1e9;
@@ -185,6 +204,30 @@ static std::string getReason(const ContractionChoice &choice,
              choice.blocks, choice.blocksPerMultiprocessor,
              target.multiprocessors)
       .str();
+}
+
+/// Whether chunks may be transposed. An element that is copied alone should
+/// take part in many multiply-adds, and what such copies take longer to begin
+/// and to arrive should be hidden: by long sums, not parts of one, and by
+/// another block on each multiprocessor. cp.async copies 4 bytes at least.
+static std::vector<bool> getTranspositions(const ContractionChoice &choice,
+                                           const ContractionFacts &facts,
+                                           const TargetDescription &target,
+                                           const ContractionPins &pins) {
+  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 64;
+  if (pins.isTransposed)
+    return {*pins.isTransposed};
+  int64_t blocks = llvm::divideCeil(facts.rows, choice.blockRows) *
+                   llvm::divideCeil(facts.columns, choice.blockColumns);
+  constexpr double nearlyTwo = 1.9;
+  bool isHidden = facts.batches == 1 && facts.inTwoLevels &&
+                  blocks >= nearlyTwo * target.multiprocessors;
+  if (isHidden && facts.isLhsAlongDepth && facts.isRhsAlongDepth &&
+      facts.ofRows.computed + facts.ofColumns.computed == 0 &&
+      facts.elementBytes >= leastBytes &&
+      std::min(choice.blockRows, choice.blockColumns) >= leastMultiplyAdds)
+    return {false, true};
+  return {false};
 }
 
 std::optional<ContractionChoice>
@@ -222,11 +265,15 @@ chooseContraction(const ContractionFacts &facts,
               // Warps alone say how many tiles of a thread there are.
               if (pins.warps && !pins.blockRows && !pins.threadRows)
                 isWhole = threads == pins.warps * lanes;
-              if (!isWhole || !fits(choice, facts, target))
-                continue;
-              choice.nanoseconds = estimate(choice, facts, target);
-              if (!best || choice.nanoseconds < best->nanoseconds)
-                best = choice;
+              for (bool isTransposed :
+                   getTranspositions(choice, facts, target, pins)) {
+                choice.isTransposed = isTransposed;
+                if (!isWhole || !fits(choice, facts, target))
+                  continue;
+                choice.nanoseconds = estimate(choice, facts, target);
+                if (!best || choice.nanoseconds < best->nanoseconds)
+                  best = choice;
+              }
             }
   };
   auto considerChunk = [&](int64_t chunk) {

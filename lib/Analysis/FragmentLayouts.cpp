@@ -156,26 +156,29 @@ Expected<LinearLayout> deplo::mmaTile(MmaOperand operand, unsigned elementBits,
 /// Warp i of a warpgroup has rows 16 * i to 16 * i + 15 of each 64.
 static Expected<LinearLayout> wgmmaTile(Expected<LinearLayout> warpFragment,
                                         ArrayRef<int64_t> shape,
-                                        int64_t warpgroups) {
+                                        int64_t warpgroupsM,
+                                        int64_t warpgroupsN) {
   if (!warpFragment)
     return warpFragment;
-  if (Error error = checkCount("the number of warpgroups", warpgroups))
-    return std::move(error);
+  for (int64_t warpgroups : {warpgroupsM, warpgroupsN})
+    if (Error error = checkCount("the number of warpgroups", warpgroups))
+      return std::move(error);
   Expected<LinearLayout> fragment =
       repeatFragment(*warpFragment, {64, warpFragment->getDimSize(1)}, {4, 1});
   if (!fragment)
     return fragment;
-  return repeatFragment(*fragment, shape, {warpgroups, 1});
+  return repeatFragment(*fragment, shape, {warpgroupsM, warpgroupsN});
 }
 
 Expected<LinearLayout> deplo::wgmmaAccumulatorTile(ArrayRef<int64_t> shape,
-                                                   int64_t warpgroups) {
-  return wgmmaTile(accumulatorFragment(), shape, warpgroups);
+                                                   int64_t warpgroupsM,
+                                                   int64_t warpgroupsN) {
+  return wgmmaTile(accumulatorFragment(), shape, warpgroupsM, warpgroupsN);
 }
 
 Expected<LinearLayout> deplo::wgmmaTileA(unsigned elementBits,
                                          ArrayRef<int64_t> shape,
                                          int64_t warpgroups) {
   return wgmmaTile(operandFragment(MmaOperand::A, elementBits), shape,
-                   warpgroups);
+                   warpgroups, /*warpgroupsN=*/1);
 }

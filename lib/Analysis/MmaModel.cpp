@@ -11,6 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace deplo {
 
@@ -53,14 +54,30 @@ static std::vector<int64_t> getPowers(int64_t least, int64_t most,
   return powers;
 }
 
-/// Accumulators, fragments of two steps, and what addresses and loops take.
+/// Of f32 in three pieces of bf16: instructions of tensor cores for one of f16,
+/// the part of their rate that is reached, and what it takes a part of a
+/// multiprocessor to make pieces of one element in each lane. Fitted to 24
+/// schedules of squares, measured on an H200; both add up.
+static constexpr double instructionsOfPieces = 6, reachedRateOfPieces = 0.8,
+                        cyclesOfSplit = 8.5;
+
+/// What one instruction sums over.
+static int64_t getDepth(const ContractionFacts &facts) {
+  return getMmaK(facts.inPieces ? 16 : 8 * facts.elementBytes);
+}
+
+/// Accumulators, fragments of two steps, and what addresses and loops take. Of
+/// f32 in pieces, an instruction has the words of two fragments, pieces half as
+/// many words as their numbers, and several sums from zero are on the way.
 static int64_t getRegisters(const MmaChoice &choice,
                             const ContractionFacts &facts) {
   constexpr int64_t forAddresses = 44, words = 4;
   int64_t fragments = (choice.warpRows / mmaRows * words +
                        choice.warpColumns / mmaColumns * words / 2);
-  return facts.sums * choice.warpRows * choice.warpColumns / lanes +
-         2 * fragments + forAddresses;
+  constexpr int64_t sumsOnTheWay = 16;
+  int64_t inUse = facts.inPieces ? 6 * fragments + sumsOnTheWay : 2 * fragments;
+  return facts.sums * choice.warpRows * choice.warpColumns / lanes + inUse +
+         forAddresses;
 }
 
 /// What a block copies of all operands for a chunk.
@@ -73,7 +90,7 @@ static int64_t getCopiedBytes(const MmaChoice &choice,
 /// Whether a multiprocessor can run `choice`; if so, fills in how many blocks
 /// of it.
 static bool fits(MmaChoice &choice, const ContractionFacts &facts,
-                 const TargetDescription &target) {
+                 const TargetDescription &target, const MmaPins &pins) {
   int64_t threads = choice.warps * lanes;
   if (threads > target.threadsPerBlock)
     return false;
@@ -82,6 +99,10 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
       getCopiedBytes(choice, facts) * choice.stages +
       facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
           choice.chunk;
+  // What is pinned may take fewer; else the assembler tells of spills.
+  if (pins.warpRows && pins.warpColumns)
+    choice.registersPerThread =
+        std::min(choice.registersPerThread, target.registersPerThread);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
@@ -99,9 +120,10 @@ static double estimateChunk(const MmaChoice &choice,
                             const TargetDescription &target, int64_t blocks,
                             int64_t busiest) {
   // Rates of one multiprocessor; tf32 has half the rate of f16.
-  double multiplyAddsPerNanosecond = reachedRate * target.mmaFlopsPerSecond /
-                                     2e9 / target.multiprocessors * 2 /
-                                     facts.elementBytes;
+  double ofHalves = target.mmaFlopsPerSecond / 2e9 / target.multiprocessors;
+  double multiplyAddsPerNanosecond =
+      facts.inPieces ? ofHalves * reachedRateOfPieces / instructionsOfPieces
+                     : ofHalves * reachedRate * 2 / facts.elementBytes;
   double cyclesPerNanosecond =
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
   double bandwidth = target.dramBytesPerSecond / 1e9;
@@ -110,6 +132,11 @@ static double estimateChunk(const MmaChoice &choice,
   double arithmetic = double(facts.sums) * busiest * choice.blockRows *
                       choice.blockColumns * choice.chunk /
                       multiplyAddsPerNanosecond / occupancy;
+  if (facts.inPieces)
+    arithmetic += double(facts.sums) * busiest * choice.warps *
+                  (choice.warpRows + choice.warpColumns) * choice.chunk /
+                  lanes * cyclesOfSplit / parts / cyclesPerNanosecond /
+                  occupancy;
   double fragmentBytes = double(facts.sums) * choice.warps *
                          (choice.warpRows + choice.warpColumns) * choice.chunk *
                          facts.elementBytes;
@@ -165,6 +192,24 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
   return nanoseconds;
 }
 
+/// Where only a call knows the rows, the geometric mean over those of the range
+/// that double: no number of them counts more than another.
+static double estimateRange(MmaChoice &choice, const ContractionFacts &facts,
+                            const TargetDescription &target) {
+  // More rows are more waves of the same blocks.
+  constexpr int64_t manyRows = 8192;
+  if (facts.leastRows == 0)
+    return estimate(choice, facts, target);
+  ContractionFacts ofCall = facts;
+  double logarithms = 0;
+  int64_t count = 0;
+  for (ofCall.rows = facts.leastRows;
+       count == 0 || ofCall.rows <= std::min(facts.mostRows, manyRows);
+       ofCall.rows *= 2, ++count)
+    logarithms += std::log(estimate(choice, ofCall, target));
+  return std::exp(logarithms / count);
+}
+
 static std::string getReason(const MmaChoice &choice,
                              const TargetDescription &target) {
   return llvm::formatv(
@@ -180,7 +225,7 @@ static std::string getReason(const MmaChoice &choice,
 std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
                                    const TargetDescription &target,
                                    const MmaPins &pins, std::string &error) {
-  int64_t depth = getMmaK(8 * facts.elementBytes);
+  int64_t depth = getDepth(facts);
   auto most = [](int64_t extent) {
     return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), mmaRows, 256);
   };
@@ -195,13 +240,15 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
                    (pins.warps == 0 || choice.warps == pins.warps) &&
                    choice.blockRows % choice.warpRows == 0 &&
                    choice.blockColumns % choice.warpColumns == 0;
-    if (!isWhole || !fits(choice, facts, target))
+    if (!isWhole || !fits(choice, facts, target, pins))
       return;
-    choice.nanoseconds = estimate(choice, facts, target);
+    choice.nanoseconds = estimateRange(choice, facts, target);
     if (!best || choice.nanoseconds < best->nanoseconds)
       best = choice;
   };
-  for (int64_t blockRows : getPowers(mmaRows, most(facts.rows), pins.blockRows))
+  for (int64_t blockRows :
+       getPowers(mmaRows, most(facts.mostRows ? facts.mostRows : facts.rows),
+                 pins.blockRows))
     for (int64_t blockColumns :
          getPowers(mmaRows, most(facts.columns), pins.blockColumns))
       for (int64_t warpRows : getPowers(mmaRows, 64, pins.warpRows))

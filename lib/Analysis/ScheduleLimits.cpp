@@ -62,12 +62,12 @@ bool ScheduleModel::fits(ScheduleChoice &candidate, std::string &error) const {
       if (!access.isStore && !isKept(access) && access.strides.back() != 0)
         candidate.registersPerThread +=
             divideCeil(candidate.elementsPerThread * access.elementBytes, 4);
+  // Values of several rows from all warps that share them arrive together.
   Sharing sharing = getSharing(candidate);
-  // In a scan, values of several rows from all warps that share them arrive
-  // together; those of a reduction are folded one after the other.
-  if (facts.scans && sharing.rowWarps > 1 && sharing.rowsPerThread > 1)
+  if (facts.dependentReductions + facts.scans && sharing.rowWarps > 1 &&
+      sharing.rowsPerThread > 1)
     candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
-  // Several values of one row arrive from all warps together.
+  // So do several values of one row.
   if (facts.reducedValues > 1 && sharing.rowWarps > 1)
     candidate.registersPerThread = std::max(
         candidate.registersPerThread,

@@ -48,7 +48,8 @@ SmallVector<int64_t, 4> SharedBuffer::getStrides() const {
   for (unsigned i = 0; i < shape.size(); ++i) {
     int64_t dim = order.empty() ? shape.size() - 1 - i : order[i];
     strides[dim] = stride;
-    stride *= shape[dim];
+    stride *=
+        i == 0 && splitBytes != 0 ? splitBytes / elementBytes : shape[dim];
     if (i == 0)
       stride += pad;
   }
@@ -72,6 +73,13 @@ static int64_t getOffset(const SharedBuffer &buffer, ArrayRef<int64_t> strides,
   int64_t element = 0;
   for (auto [coordinate, stride] : llvm::zip_equal(coordinates, strides))
     element += coordinate * stride;
+  if (buffer.splitBytes != 0) {
+    int64_t width = buffer.splitBytes / buffer.elementBytes;
+    int64_t all = llvm::product_of(buffer.shape);
+    int64_t fastest = coordinates[buffer.getFastestDim()];
+    int64_t piece = all / buffer.shape[buffer.getFastestDim()] * width;
+    element += fastest / width * (piece - width);
+  }
   return buffer.swizzle.apply(element * buffer.elementBytes);
 }
 

@@ -237,6 +237,8 @@ const char *deploTargets(void) {
           {"l2_bytes", target.l2Bytes},
           {"dram_bytes_per_second", target.dramBytesPerSecond},
           {"f32_flops_per_second", target.f32FlopsPerSecond},
+          {"mma_flops_per_second", target.mmaFlopsPerSecond},
+          {"wgmma_flops_per_second", target.wgmmaFlopsPerSecond},
           {"launch_nanoseconds", target.launchNanoseconds},
           {"blocks_per_cluster", target.blocksPerCluster},
           {"multiprocessors_per_group", target.multiprocessorsPerGroup}});

@@ -157,9 +157,9 @@ LogicalResult Compilation::checkOptions() {
   if (options.alignment < 1 || !llvm::isPowerOf2_64(options.alignment))
     return error("alignment of " + llvm::Twine(options.alignment) +
                  " bytes is not a power of two");
-  if (options.precision != "ieee" && options.precision != "tf32")
+  if (!tile::symbolizePrecision(options.precision))
     return error("there is no precision '" + options.precision +
-                 "'; there are ieee and tf32");
+                 "'; there are ieee, f32 and tf32");
   if (options.device == "host" &&
       llvm::is_contained({Level::Tile, Level::Ptx, Level::Sass}, options.level))
     return error("device host goes from level loop to kernel, llvm and "

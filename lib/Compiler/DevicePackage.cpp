@@ -94,6 +94,14 @@ FailureOr<std::string> createDevicePackage(ModuleOp module,
       info.sharedBytes = launch.getSharedBytes();
       info.programmatic = launch.getProgrammatic();
       info.clusterBlocks = launch.getCluster();
+      if (auto maps = kernel.getAttr<ArrayAttr>("maps"))
+        for (auto map : maps.getAsRange<tile::TensorMapAttr>())
+          info.maps.push_back(
+              {uint32_t(map.getArgument()), uint64_t(map.getOffset()),
+               uint32_t(map.getElementBytes()),
+               map.getExtents().asArrayRef().vec(),
+               map.getStrides().asArrayRef().vec(),
+               map.getBox().asArrayRef().vec(), uint32_t(map.getSwizzle())});
       info.ptx = ptx;
       info.cubin = cubin;
       kernelIndex[info.name] = manifest.kernels.size();

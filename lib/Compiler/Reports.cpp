@@ -42,7 +42,7 @@ static void countLaunches(ModuleOp module, std::vector<KernelReport> &reports) {
 }
 
 /// The highest rate at which the target may compute `kernel`: contractions of
-/// f16 and bf16, and of f32 as tf32, by tensor cores.
+/// f16 and bf16, and of f32 as tf32 or in pieces of bf16, by tensor cores.
 static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
                                 StringRef precision) {
   double rate = target.getF32FlopsPerSecond();
@@ -50,11 +50,15 @@ static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
   if (!contraction)
     return rate;
   Type element = contraction->lhs.value.getType();
-  double ofHalves = target.getMmaFlopsPerSecond();
+  double ofHalves =
+      std::max(target.getMmaFlopsPerSecond(), target.getWgmmaFlopsPerSecond());
   if (element.isF16() || element.isBF16())
     return std::max(rate, ofHalves);
-  return element.isF32() && precision == "tf32" ? std::max(rate, ofHalves / 2)
-                                                : rate;
+  if (!element.isF32() || precision == "ieee")
+    return rate;
+  constexpr double productsOfPieces = 6;
+  return std::max(rate, precision == "tf32" ? ofHalves / 2
+                                            : ofHalves / productsOfPieces);
 }
 
 static constexpr double microsecondsPerSecond = 1e6,

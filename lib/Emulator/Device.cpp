@@ -3,8 +3,10 @@
 
 #include "deplo/Emulator/Device.h"
 
+#include "deplo/Emulator/TensorMap.h"
 #include "deplo/Runtime/Device.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -138,6 +140,35 @@ private:
 
 } // namespace
 
+/// Makes the tensor map that is `parameter` of the kernel.
+static Status encodeMap(const TensorMapInfo &info, void *const *args,
+                        const ParameterInfo &parameter, Launch &launch) {
+  if (parameter.bytes != tensorMapBytes)
+    return Status::failure("kernel '" + launch.kernel + "' has no parameter " +
+                           "of the size of a tensor map for argument " +
+                           std::to_string(info.argument));
+  TensorMap map;
+  map.element = info.elementBytes == 1   ? TensorElement::U8
+                : info.elementBytes == 2 ? TensorElement::U16
+                : info.elementBytes == 4 ? TensorElement::U32
+                                         : TensorElement::U64;
+  map.rank = uint8_t(info.extents.size());
+  map.swizzle = info.swizzle == 128  ? TensorSwizzle::Bytes128
+                : info.swizzle == 64 ? TensorSwizzle::Bytes64
+                : info.swizzle == 32 ? TensorSwizzle::Bytes32
+                                     : TensorSwizzle::None;
+  map.address = reinterpret_cast<uintptr_t>(args[info.argument]) + info.offset;
+  std::copy(info.extents.begin(), info.extents.end(), map.extents.begin());
+  std::copy(info.strides.begin(), info.strides.end(), map.strides.begin());
+  std::copy(info.box.begin(), info.box.end(), map.box.begin());
+  uint8_t bytes[tensorMapBytes];
+  Status status = encodeTensorMap(map, bytes);
+  if (status.ok())
+    std::memcpy(launch.parameters.data() + parameter.offset, bytes,
+                sizeof(bytes));
+  return status;
+}
+
 Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                                      const ArgumentExtent *extents,
                                      size_t count, Stream, uint32_t blocks) {
@@ -152,12 +183,20 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
   launch.machine = machine;
   launch.checks.races = launch.checks.uninitialized = hasChecks;
   launch.parameters.assign(kernel.summary.parameterBytes, 0);
-  if (count != kernel.summary.parameters.size())
+  if (count + kernel.info.maps.size() != kernel.summary.parameters.size())
     return Status::failure("kernel '" + launch.kernel + "' takes " +
                            std::to_string(kernel.summary.parameters.size()) +
-                           " arguments, got " + std::to_string(count));
+                           " arguments, got " +
+                           std::to_string(count + kernel.info.maps.size()));
+  for (size_t i = 0; i < kernel.info.maps.size(); ++i) {
+    Status status = encodeMap(kernel.info.maps[i], args,
+                              kernel.summary.parameters[i], launch);
+    if (!status.ok())
+      return status;
+  }
   for (size_t i = 0; i < count; ++i) {
-    const ParameterInfo &parameter = kernel.summary.parameters[i];
+    const ParameterInfo &parameter =
+        kernel.summary.parameters[kernel.info.maps.size() + i];
     if (parameter.bytes != sizeof(void *))
       return Status::failure("parameter " + std::to_string(i) + " of kernel '" +
                              launch.kernel + "' is not a pointer");

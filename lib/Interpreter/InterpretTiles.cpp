@@ -9,6 +9,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace deplo::interpreter {
@@ -90,6 +92,53 @@ static Numbers scan(const Numbers &input, RankedTensorType type, int64_t axis,
   return result;
 }
 
+LogicalResult Interpreter::runRecompute(tile::RecomputeOp op) {
+  Numbers result = numbers.find(op.getValue())->second;
+  ScalarFunction add = getScalarFunction(Monoid::Add, op.getType());
+  ScalarFunction times = getScalarFunction(Monoid::Mul, op.getType());
+  auto load = [&](Value memref, ValueRange indices, AffineMap map,
+                  ArrayRef<int64_t> coordinates) {
+    SmallVector<Attribute> operands;
+    Builder builder(op.getContext());
+    for (int64_t coordinate : coordinates)
+      operands.push_back(builder.getIndexAttr(coordinate));
+    for (Value index : indices)
+      operands.push_back(builder.getIndexAttr(getIndex(index)));
+    SmallVector<Attribute> place;
+    bool isInBounds = succeeded(map.constantFold(operands, place));
+    const View &view = views.find(memref)->second;
+    int64_t element = view.offset;
+    for (auto [coordinate, size, stride] :
+         llvm::zip_equal(place, cast<MemRefType>(memref.getType()).getShape(),
+                         view.strides)) {
+      int64_t number = cast<IntegerAttr>(coordinate).getInt();
+      isInBounds &= number >= 0 && number < size;
+      element += number * stride;
+    }
+    return isInBounds ? (*view.elements)[element]
+                      : getZero(op.getType().getElementType());
+  };
+  for (auto [i, number] : llvm::enumerate(result)) {
+    if (std::isfinite(number.real))
+      continue;
+    SmallVector<int64_t> coordinates =
+        getCoordinates(i, op.getType().getShape());
+    coordinates.push_back(0);
+    Number sum[2] = {getZero(op.getType().getElementType()), {}};
+    for (int64_t k = 0, depth = op.getDepth(); k < depth; ++k) {
+      coordinates.back() = k;
+      Number factors[2] = {
+          load(op.getLhs(), op.getLhsIndices(), op.getLhsMap(), coordinates),
+          load(op.getRhs(), op.getRhsIndices(), op.getRhsMap(), coordinates)};
+      sum[1] = times(factors);
+      sum[0] = add(sum);
+    }
+    number = sum[0];
+  }
+  numbers[op.getResult()] = std::move(result);
+  return success();
+}
+
 LogicalResult Interpreter::runTile(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tile::LoadOp load) {
@@ -152,6 +201,8 @@ LogicalResult Interpreter::runTile(Operation *op) {
                      numbers.find(dot.getAccumulator())->second);
         return success();
       })
+      .Case(
+          [&](tile::RecomputeOp recompute) { return runRecompute(recompute); })
       .Case([&](tile::ScanOp op) {
         Numbers carry;
         if (op.getCarry())

@@ -82,6 +82,7 @@ private:
   LogicalResult runBuffer(
       Operation *op, Value buffer, ValueRange indices, RankedTensorType tile,
       llvm::function_ref<LogicalResult(Shared &, int64_t, int64_t)> visit);
+  LogicalResult runRecompute(tile::RecomputeOp op);
   LogicalResult runTile(Operation *op);
   LogicalResult runShared(Operation *op);
   LogicalResult runPlan(Operation *op);

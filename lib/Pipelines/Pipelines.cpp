@@ -109,6 +109,10 @@ void buildTilePipeline(OpPassManager &manager,
   widen.alignment = options.alignment;
   kernel.addPass(tile::createWidenStoresPass(widen));
   kernel.addPass(tile::createDoubleBufferPass());
+  tile::TmaCopyPassOptions tmaCopy;
+  tmaCopy.alignment = options.alignment;
+  kernel.addPass(tile::createTmaCopyPass(tmaCopy));
+  kernel.addPass(tile::createSplitInnerForSwizzlePass());
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
@@ -118,6 +122,8 @@ void buildTilePipeline(OpPassManager &manager,
   tile::PadSmemPassOptions padSmem;
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
+  kernel.addPass(tile::createWarpSpecializePass());
+  kernel.addPass(tile::createOverlapDotsPass());
   kernel.addPass(tile::createPipelineKOuterPass());
   kernel.addPass(tile::createStageTotalsPass());
   kernel.addPass(tile::createPrefetchFragmentsPass());
@@ -223,6 +229,10 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-register-tile", "t:008_register_tile"},
       {"deplo-permute-register-tile", "t:009_permute_register_tile"},
       {"deplo-double-buffer", "t:010_double_buffer"},
+      {"deplo-tma-copy", "t:011_tma_copy"},
+      {"deplo-split-inner-for-swizzle", "t:012_split_inner_for_swizzle"},
+      {"deplo-warp-specialize", "t:warp_specialize"},
+      {"deplo-overlap-dots", "t:overlap_dots"},
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-swizzle-smem", "t:swizzle_smem"},
       {"deplo-pad-smem", "t:014_pad_smem"},

@@ -134,13 +134,20 @@ public:
 
   Status launch(size_t index, void *const *args, size_t count, Stream stream,
                 uint32_t blocks) override {
-    void *parameters[maxKernelArguments];
-    for (size_t i = 0; i < count; ++i)
-      parameters[i] = const_cast<void **>(&args[i]);
+    void *parameters[maxKernelArguments + maxTensorMaps];
     CurrentContext current(driver, context);
     if (!current.status().ok())
       return current.status();
     const Kernel &kernel = kernels[index];
+    for (size_t i = 0; i < count; ++i)
+      parameters[kernel.maps.size() + i] = const_cast<void **>(&args[i]);
+    CUtensorMap maps[maxTensorMaps];
+    for (size_t i = 0; i < kernel.maps.size(); ++i) {
+      Status status = encodeMap(kernel, kernel.maps[i], args, maps[i]);
+      if (!status.ok())
+        return status;
+      parameters[i] = &maps[i];
+    }
     const uint32_t gridX = blocks != 0 ? blocks : kernel.grid[0];
     if (kernel.programmatic && driver.launchKernelEx)
       return launchProgrammatically(kernel, gridX, parameters, stream);
@@ -165,8 +172,37 @@ private:
     std::array<uint32_t, 3> grid, block;
     uint32_t sharedBytes = 0;
     bool programmatic = false;
+    std::vector<TensorMapInfo> maps;
     KernelAttributes attributes;
   };
+
+  Status encodeMap(const Kernel &kernel, const TensorMapInfo &info,
+                   void *const *args, CUtensorMap &map) const {
+    const uint32_t rank = uint32_t(info.extents.size());
+    uint64_t extents[maxTensorMapRank], strides[maxTensorMapRank];
+    uint32_t box[maxTensorMapRank], elementStrides[maxTensorMapRank];
+    std::copy(info.extents.begin(), info.extents.end(), extents);
+    std::copy(info.strides.begin(), info.strides.end(), strides);
+    std::copy(info.box.begin(), info.box.end(), box);
+    std::fill_n(elementStrides, rank, 1);
+    const int type = info.elementBytes == 1   ? tensorMapUint8
+                     : info.elementBytes == 2 ? tensorMapBfloat16
+                     : info.elementBytes == 4 ? tensorMapUint32
+                                              : tensorMapUint64;
+    int swizzle = tensorMapNoSwizzle;
+    for (uint32_t bytes = info.swizzle; bytes >= 32; bytes /= 2)
+      ++swizzle;
+    CUresult result = driver.tensorMapEncodeTiled(
+        &map, type, rank,
+        static_cast<char *>(args[info.argument]) + info.offset, extents,
+        strides, box, elementStrides, tensorMapNoInterleave, swizzle,
+        tensorMapL2Promotion128, tensorMapFillsZeros);
+    if (result == success)
+      return Status::success();
+    return driver.failure(result, "cuTensorMapEncodeTiled of argument " +
+                                      std::to_string(info.argument) +
+                                      " of kernel '" + kernel.name + "'");
+  }
 
   /// Lets the kernel start while those before it in the stream still run: it
   /// waits for them itself.
@@ -317,6 +353,11 @@ Result<CudaKernels::Kernel> CudaKernels::loadKernel(const KernelInfo &info,
   kernel.block = info.block;
   kernel.sharedBytes = info.sharedBytes;
   kernel.programmatic = info.programmatic;
+  kernel.maps = info.maps;
+  if (!kernel.maps.empty() && !driver.tensorMapEncodeTiled)
+    return Status::failure("kernel '" + info.name +
+                           "' needs tensor maps, which drivers before CUDA "
+                           "12.0 don't make; install a later one");
   CUresult result =
       driver.moduleGetFunction(&kernel.function, module, info.name.c_str());
   if (result != success)

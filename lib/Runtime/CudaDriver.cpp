@@ -41,6 +41,8 @@ Result<Driver> Driver::open(const std::string &library) {
   result = driver.driverGetVersion(&version);
   if (result != success)
     return driver.failure(result, "cuDriverGetVersion");
+  if (version >= firstVersionOfTensorMaps)
+    lookUp(driver.tensorMapEncodeTiled, "cuTensorMapEncodeTiled");
   if (version >= firstVersionOfProgrammaticLaunch)
     lookUp(driver.launchKernelEx, "cuLaunchKernelEx");
   return driver;

@@ -74,6 +74,20 @@ constexpr int attributeProgrammaticStreamSerialization = 6;
 /// From CUDA 12.3 on, programmatic launches can be recorded into graphs.
 constexpr int firstVersionOfProgrammaticLaunch = 12030;
 
+/// CUtensorMap: opaque, given to kernels by value.
+struct alignas(64) CUtensorMap {
+  unsigned char bytes[128];
+};
+/// CU_TENSOR_MAP_DATA_TYPE_UINT8, _BFLOAT16, _UINT32 and _UINT64: elements are
+/// moved as bits.
+constexpr int tensorMapUint8 = 0, tensorMapBfloat16 = 9, tensorMapUint32 = 2,
+              tensorMapUint64 = 4;
+constexpr int tensorMapNoInterleave = 0, tensorMapFillsZeros = 0;
+/// CU_TENSOR_MAP_SWIZZLE_NONE, _32B, _64B and _128B follow one another.
+constexpr int tensorMapNoSwizzle = 0;
+constexpr int tensorMapL2Promotion128 = 2;
+constexpr int firstVersionOfTensorMaps = 12000;
+
 constexpr unsigned streamNonBlocking = 1;
 constexpr CUstream streamLegacy = nullptr;
 const CUstream streamLegacyHandle = reinterpret_cast<CUstream>(1);
@@ -165,6 +179,14 @@ struct Driver {
   /// Null where the driver is too old for programmatic launches.
   CUresult (*launchKernelEx)(const CUlaunchConfig *config, CUfunction function,
                              void **parameters, void **extra) = nullptr;
+
+  /// Null where the driver is too old for tensor maps.
+  CUresult (*tensorMapEncodeTiled)(CUtensorMap *map, int type, uint32_t rank,
+                                   void *address, const uint64_t *extents,
+                                   const uint64_t *strides, const uint32_t *box,
+                                   const uint32_t *elementStrides,
+                                   int interleave, int swizzle, int l2Promotion,
+                                   int fill) = nullptr;
 
   /// Opens `library` and initialises it. Fails with one sentence where there
   /// is no driver, no GPU, or the driver is too old.

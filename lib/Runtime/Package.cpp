@@ -105,6 +105,41 @@ static Status validateExtents(const std::array<uint32_t, 3> &extents,
   return Status::success();
 }
 
+static Status validateMap(const TensorMapInfo &map, const std::string &where) {
+  size_t rank = map.extents.size();
+  if (rank < 1 || rank > maxTensorMapRank || map.box.size() != rank ||
+      map.strides.size() + 1 != rank)
+    return malformed(where + " has " + std::to_string(rank) + " extents, " +
+                     std::to_string(map.strides.size()) + " strides and " +
+                     std::to_string(map.box.size()) + " sizes of a box");
+  uint32_t bytes = map.elementBytes, swizzle = map.swizzle;
+  if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
+    return malformed(where + ".element_bytes must be 1, 2, 4 or 8, got " +
+                     std::to_string(bytes));
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+    return malformed(where + ".swizzle must be 0, 32, 64 or 128, got " +
+                     std::to_string(swizzle));
+  constexpr int64_t mostExtent = int64_t(1) << 32, mostOfBox = 256, unit = 16;
+  for (int64_t extent : map.extents)
+    if (extent < 1 || extent > mostExtent)
+      return malformed(where + ".extents must be from 1 to 2^32, got " +
+                       std::to_string(extent));
+  for (int64_t size : map.box)
+    if (size < 1 || size > mostOfBox)
+      return malformed(where + ".box must be from 1 to 256, got " +
+                       std::to_string(size));
+  for (int64_t stride : map.strides)
+    if (stride < unit || stride % unit != 0 || stride >= int64_t(1) << 40)
+      return malformed(where +
+                       ".strides must be multiples of 16 below 2^40, "
+                       "got " +
+                       std::to_string(stride));
+  if (map.offset % unit != 0)
+    return malformed(where + ".offset must be a multiple of 16, got " +
+                     std::to_string(map.offset));
+  return Status::success();
+}
+
 static Status validateKernel(const KernelInfo &kernel, const Package &package,
                              const std::string &where) {
   if (!isSymbol(kernel.name))
@@ -131,6 +166,16 @@ static Status validateKernel(const KernelInfo &kernel, const Package &package,
   status = validateExtents(kernel.block, {1024, 1024, 64}, where + ".block");
   if (!status.ok())
     return status;
+  if (kernel.maps.size() > maxTensorMaps)
+    return malformed(where + " has " + std::to_string(kernel.maps.size()) +
+                     " tensor maps, at most " + std::to_string(maxTensorMaps) +
+                     " are possible");
+  for (size_t i = 0; i < kernel.maps.size(); ++i) {
+    status =
+        validateMap(kernel.maps[i], where + ".maps[" + std::to_string(i) + "]");
+    if (!status.ok())
+      return status;
+  }
   uint32_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
   if (threads > 1024)
     return malformed(where + ".block has " + std::to_string(threads) +
@@ -142,6 +187,11 @@ static Status validateLaunch(const LaunchInfo &launch, const Manifest &manifest,
                              const std::string &where) {
   if (launch.kernel >= manifest.kernels.size())
     return malformed(where + " names a kernel that does not exist");
+  for (const TensorMapInfo &map : manifest.kernels[launch.kernel].maps)
+    if (map.argument >= launch.args.size() ||
+        launch.args[map.argument].kind == LaunchArgument::Kind::Size)
+      return malformed(where + " has no pointer for a tensor map of argument " +
+                       std::to_string(map.argument));
   if (launch.args.size() > maxKernelArguments)
     return malformed(where + " has " + std::to_string(launch.args.size()) +
                      " arguments, at most " +
@@ -272,6 +322,17 @@ static Json kernelToJson(const KernelInfo &kernel) {
     json["programmatic"] = true;
   if (kernel.clusterBlocks != 1)
     json["cluster"] = kernel.clusterBlocks;
+  if (!kernel.maps.empty()) {
+    Json &maps = json["maps"] = Json::array();
+    for (const TensorMapInfo &map : kernel.maps)
+      maps.push_back({{"argument", map.argument},
+                      {"offset", map.offset},
+                      {"element_bytes", map.elementBytes},
+                      {"extents", map.extents},
+                      {"strides", map.strides},
+                      {"box", map.box},
+                      {"swizzle", map.swizzle}});
+  }
   json["ptx"] = blobToJson(kernel.ptx);
   json["cubin"] = blobToJson(kernel.cubin);
   return json;
@@ -452,6 +513,23 @@ public:
       result.programmatic = boolean(programmatic, where + ".programmatic");
     if (const Json &cluster = member(value, "cluster"); !cluster.is_null())
       result.clusterBlocks = index(cluster, where + ".cluster");
+    if (const Json &maps = member(value, "maps"); !maps.is_null())
+      for (const Json &element : array(maps, where + ".maps"))
+        result.maps.push_back(tensorMap(element, where + ".maps"));
+    return result;
+  }
+
+  TensorMapInfo tensorMap(const Json &value, const std::string &where) {
+    TensorMapInfo result;
+    result.argument = index(member(value, "argument"), where + ".argument");
+    result.offset =
+        unsignedInteger(member(value, "offset"), where + ".offset", INT64_MAX);
+    result.elementBytes =
+        index(member(value, "element_bytes"), where + ".element_bytes");
+    result.extents = extents(member(value, "extents"), where + ".extents");
+    result.strides = extents(member(value, "strides"), where + ".strides");
+    result.box = extents(member(value, "box"), where + ".box");
+    result.swizzle = index(member(value, "swizzle"), where + ".swizzle");
     return result;
   }
 

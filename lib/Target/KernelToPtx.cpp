@@ -33,6 +33,8 @@ gpu::KernelTableAttr createKernelTable(gpu::GPUModuleOp module) {
       metadata.set("launch", launch);
     if (auto grid = function->getAttrOfType<DenseI64ArrayAttr>("tile.grid"))
       metadata.set("grid", grid);
+    if (auto maps = function->getAttrOfType<ArrayAttr>("tile.maps"))
+      metadata.set("maps", maps);
     kernels.push_back(gpu::KernelMetadataAttr::get(
         function.getSymNameAttr(), function.getFunctionType(),
         /*argAttrs=*/nullptr, metadata.getDictionary(context)));

@@ -34,7 +34,8 @@ const std::vector<TargetDescription> &getTargets() {
   static const std::vector<TargetDescription> targets = {
       // chip, product, multiprocessors, warps, blocks, registers, of a thread, threads of a block,
       // shared memory, of a block, L2, memory bytes/s, FP32 operations/s, launch,
-      // blocks of a cluster, multiprocessors of a group, mma.sync operations/s
+      // blocks of a cluster, multiprocessors of a group, mma.sync operations/s,
+      // wgmma operations/s
       {"sm_80", "A100 80GB SXM", 108, 64, 32, registers, 255, 1024,
        164 * KiB, 163 * KiB, 40 * MiB, 2039 * giga, 19500 * giga, 760, 1, 1, 312000 * giga},
       {"sm_86", "GeForce RTX 3090", 82, 48, 16, registers, 255, 1024,
@@ -42,7 +43,7 @@ const std::vector<TargetDescription> &getTargets() {
       {"sm_89", "GeForce RTX 4090", 128, 48, 24, registers, 255, 1024,
        100 * KiB, 99 * KiB, 72 * MiB, 1008 * giga, 82600 * giga, 760, 1, 1, 165200 * giga},
       {"sm_90a", "H200 SXM", 132, 64, 32, registers, 255, 1024,
-       228 * KiB, 227 * KiB, 50 * MiB, 4800 * giga, 67000 * giga, 760, 16, 16, 613000 * giga},
+       228 * KiB, 227 * KiB, 50 * MiB, 4800 * giga, 67000 * giga, 760, 16, 16, 613000 * giga, 989000 * giga},
       {"sm_100a", "B200", 148, 64, 32, registers, 255, 1024,
        228 * KiB, 227 * KiB, 126 * MiB, 8000 * giga, 75000 * giga, 760, 16, 18, 1395000 * giga},
       {"sm_120a", "GeForce RTX 5090", 170, 48, 24, registers, 255, 1024,

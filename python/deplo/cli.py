@@ -38,7 +38,7 @@ _COMPILER = [
     ),
     click.option(
         "--precision",
-        type=click.Choice(["ieee", "tf32"]),
+        type=click.Choice(["ieee", "f32", "tf32"]),
         default="ieee",
         show_default=True,
         help="What products of f32 may be computed in.",

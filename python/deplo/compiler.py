@@ -69,7 +69,8 @@ def compile(
         device: "cuda", "cuda:<n>", "host", or "emu", which runs and checks the
             GPU's kernels on the CPU; default, where the inputs are.
         schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
-        precision: what products of f32 may be computed in: "ieee", or "tf32", in
+        precision: what products of f32 may be computed in: "ieee"; "f32", as exact,
+            by tensor cores where these are quicker; or "tf32", in
             which tensor cores take operands rounded to 11 bits.
         passes: a textual pass pipeline in place of the default.
         ptxas: assemble for the target; False leaves it to the driver.

@@ -54,13 +54,15 @@ def move(x: torch.Tensor, place: str) -> torch.Tensor:
     return torch.as_strided(flat, x.shape, x.stride())
 
 
-def compile_for_gpu(function: Callable, inputs: Sequence[torch.Tensor], device: str) -> None:
+def compile_for_gpu(
+    function: Callable, inputs: Sequence[torch.Tensor], device: str, **options: Any
+) -> None:
     """Where values are checked on the host: the GPU's program assembles as well."""
     if device == "host":
         text = import_program(function, inputs).text
-        result = compilation.try_compile(text, compilation.Options(level="package"))
+        result = compilation.try_compile(text, compilation.Options(level="package", **options))
         if result.error and "ptxas was not found" in result.error:
-            result = compilation.try_compile(text, compilation.Options(ptxas=False))
+            result = compilation.try_compile(text, compilation.Options(ptxas=False, **options))
         assert result.error is None, result.error
         assert not any(kernel["spill_bytes"] for kernel in result.kernels), "registers spill"
 

@@ -279,7 +279,8 @@ def check_reads(counters):
 @pytest.mark.parametrize("x_is_transposed", [False, True], ids=["n", "t"])
 @pytest.mark.parametrize("y_is_transposed", [False, True], ids=["n", "t"])
 def test_inner_loops_read_16_bytes_without_conflicts(x_is_transposed, y_is_transposed):
-    counters = count_product(x_is_transposed, y_is_transposed, "block=64x64,thread=8x8,stages=2")
+    schedule = "block=64x64,thread=8x8,stages=2,transpose_smem=never"
+    counters = count_product(x_is_transposed, y_is_transposed, schedule)
     check_reads(counters)
     copies = [i for i in counters["instructions"] if "shared.global" in i["text"]]
     assert copies
@@ -292,8 +293,9 @@ def test_inner_loops_read_16_bytes_without_conflicts(x_is_transposed, y_is_trans
 
 
 @pytest.mark.parametrize("y_is_transposed", [False, True], ids=["n", "t"])
-def test_transposed_chunks_are_read_without_conflicts(y_is_transposed):
-    schedule = "block=64x64,thread=8x8,chunk=8,stages=3,transpose_smem=always"
+@pytest.mark.parametrize("chunk", [8, 16, 32])
+def test_transposed_chunks_are_read_without_conflicts(y_is_transposed, chunk):
+    schedule = f"block=64x64,thread=8x8,chunk={chunk},stages=2,transpose_smem=always"
     counters = count_product(False, y_is_transposed, schedule)
     check_reads(counters)
     # Single elements are copied along memory, 8 in a run, and to rows that a pad

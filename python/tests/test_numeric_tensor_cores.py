@@ -8,8 +8,10 @@ import torch.nn.functional as F
 from numeric import F32, check, compile_for_gpu, randn, run, sum_units, wanted
 
 import deplo
+from deplo import compilation
 from deplo.emulator import counters_of_package
 from deplo.errors import Error
+from deplo.importer import import_program
 
 HALVES = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["f16", "bf16"])
 X_MAJOR = pytest.mark.parametrize("x_is_transposed", [False, True], ids=["n", "t"])
@@ -120,6 +122,79 @@ def test_epilogues_are_part_of_the_kernel(name, dtype, device):
     check(got, want, sum_units(24) + 16 + rounding, (scale_of(x, y) + 4) * 2, name)
 
 
+PRECISIONS = {
+    "f16": (torch.float16, "ieee", 0),
+    "bf16": (torch.bfloat16, "ieee", 0),
+    "tf32": (torch.float32, "tf32", TF32_UNITS),
+    "f32": (torch.float32, "f32", 0),
+}
+
+
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_one_kernel_for_all_numbers_of_rows(name, device):
+    dtype, precision, units = PRECISIONS[name]
+    place = "cuda" if device == "cuda" else "cpu"
+    y = randn(40, 24, dtype=dtype, seed=1)
+    compiled = deplo.compile(
+        lambda x, y: F.relu(x @ y),
+        (randn(8, 40, dtype=dtype).to(place), y.to(place)),
+        device=device,
+        dynamic_shapes={"x": {0: torch.export.Dim("rows", min=0, max=300)}, "y": None},
+        precision=precision,
+    )
+    if device != "host":
+        assert "atom = mma_sync" in compiled.report["kernels"][0]["schedule"]
+    for rows in (0, 1, 15, 16, 17, 33, 64, 129, 300):
+        x = randn(rows, 40, dtype=dtype)
+        got = compiled(x.to(place), y.to(place)).cpu()
+        want = F.relu(x.double() @ y.double())
+        check(got, want, sum_units(40) + 4 + units, scale_of(x, y), f"{rows} rows")
+
+
+def test_not_finite_beside_any_number_of_rows(device):
+    place = "cuda" if device == "cuda" else "cpu"
+    compiled = deplo.compile(
+        torch.matmul,
+        (randn(8, 24).to(place), randn(24, 16).to(place)),
+        device=device,
+        dynamic_shapes=({0: torch.export.Dim("rows", min=0, max=300)}, None),
+        precision="f32",
+    )
+    for rows in (1, 17, 70):
+        x, y = randn(rows, 24), randn(24, 16, seed=1)
+        x[-1, 3] = torch.inf
+        got = compiled(x.to(place), y.to(place)).cpu()
+        assert torch.equal(got[-1], (x @ y)[-1])
+        assert got[:-1].isfinite().all()
+
+
+def test_torch_compile_of_changing_rows(torch_device):
+    y = randn(40, 24, dtype=torch.float16, seed=1).to(torch_device)
+    run_it = torch.compile(lambda x: F.gelu((x @ y).float()), backend="deplo", dynamic=True)
+    for rows in (5, 16, 33, 70):
+        x = randn(rows, 40, dtype=torch.float16)
+        want = F.gelu((x @ y.cpu()).double())
+        got = run_it(x.to(torch_device)).cpu()
+        check(got, want, 2.0**-10 / F32, scale_of(x, y.cpu()) + 1, f"{rows} rows")
+
+
+def test_schedules_suit_the_range_of_rows():
+    """A few rows take small blocks, of which a large product has many."""
+
+    def get_rows(most):
+        program = import_program(
+            torch.matmul,
+            (torch.empty(8, 4096, dtype=torch.float16), torch.empty(4096, 4096).half()),
+            dynamic_shapes=({0: torch.export.Dim("rows", max=most)}, None),
+        )
+        options = compilation.Options(target="sm_90a", level="tile")
+        kernels = compilation.compile_ir(program.text, options).kernels
+        return int(kernels[0]["schedule"].split("block = [")[1].split(",")[0])
+
+    assert get_rows(16) == 16
+    assert get_rows(64) < get_rows(100000)
+
+
 def test_sums_are_in_f32(device):
     """1024 products of 1 and one of 1/1024, which f16 and bf16 would lose."""
     for dtype in (torch.float16, torch.bfloat16):
@@ -141,12 +216,12 @@ def test_special_values(device):
 
 
 def test_precisions_are_named(device):
-    with pytest.raises(Error, match="there is no precision 'fp8'; there are ieee and tf32"):
+    with pytest.raises(Error, match="there is no precision 'fp8'; there are ieee, f32 and tf32"):
         deplo.compile(torch.matmul, (randn(4, 4), randn(4, 4)), device=device, precision="fp8")
 
 
 def test_tensor_cores_round_no_f32_unasked():
-    with pytest.raises(Error, match="choose precision=tf32 for f32"):
+    with pytest.raises(Error, match="choose precision=f32 or tf32 for f32"):
         deplo.compile(
             torch.matmul, (randn(32, 32), randn(32, 32)), device="emu", schedule="atom=mma_sync"
         )

@@ -135,6 +135,33 @@ def test_scans_along_a_fixed_axis(axis, device):
         check(got, function(x.double()), 2 * sum_units(300), scale, f"{count} rows")
 
 
+FULL = {
+    "sum": lambda x: x.sum(),
+    "mean of squares": lambda x: (x * x).mean(),
+    "largest": lambda x: x.amax(),
+    "place of the largest": lambda x: x.argmax(),
+    "norm": lambda x: x / x.norm(),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_reductions_of_all_rows(name, device):
+    """Parts of all rows, each of as many elements as there are rows times a number."""
+    function = FULL[name]
+    shapes = ({0: Dim("rows", min=1, max=100000)},)
+    fast = compiled(function, (randn(8, 2048),), shapes, device)
+    assert len(fast.report["kernels"]) > 1
+    for count in (1, 2, 17, 100):
+        x = randn(count, 2048)
+        (got,) = call(fast, (x,), device)
+        want = function(x.double())
+        if want.dtype == torch.int64:
+            assert torch.equal(got, want)
+        else:
+            scale = (x.double() ** 2).mean() + x.double().abs().sum() * (name == "sum") + 5
+            check(got, want, sum_units(x.numel()), scale, f"{count} rows")
+
+
 SCANS = {
     "sums": lambda x: (x * 2).cumsum(-1) + 1,
     "sums of columns": lambda x: x.t().contiguous().cumsum(0),

@@ -139,11 +139,13 @@ def test_every_input_is_read_once_and_every_result_written_once(name, compiler):
     assert sum(buffer["bytes_read"] for buffer in traffic) == kernels * nbytes(inputs)
 
 
-# Name -> (function, kernels): windows that overlap, of what is computed and of pieces.
+# Name -> (function, kernels): windows that overlap, and padding, of what is computed.
 WINDOWS = {
     "map": (lambda a, b: F.max_pool2d(a.relu() * 2 + 1, 3, 2, 1), 1),
-    "concatenation": (lambda a, b: F.max_pool2d(torch.cat((a, b), 1), 3, 2, 1), 1),
-    "map of a concatenation": (lambda a, b: F.avg_pool2d(torch.cat((a, b), 2).relu(), 3, 1), 1),
+    # Each element of a padded window would be a load from every piece, and a condition.
+    "concatenation": (lambda a, b: F.max_pool2d(torch.cat((a, b), 1), 3, 2, 1), 2),
+    "whole windows": (lambda a, b: F.avg_pool2d(torch.cat((a, b), 2), 3, 1), 1),
+    "padded concatenation": (lambda a, b: F.pad(torch.cat((a, b), 1), (1, 1), value=2.0), 1),
     "padding": (lambda a, b: F.max_pool2d(F.pad(a, (1, 2), value=3.0), 3, 2, 1), 1),
     # Nine error functions take longer than to write and read one.
     "costly map": (lambda a, b: F.avg_pool2d(F.gelu(a), 3, 1, 1), 2),

@@ -135,6 +135,61 @@ TEST(ScheduleModel, BlocksAreLargeEnoughToBeStartedInTime) {
   EXPECT_GE(product(choice.block), 512);
 }
 
+TEST(ScheduleModel, BlocksOfDataInL2AreStartedInTheTimeOfTheKernel) {
+  // All blocks fit at once and take the place of those of the kernel before,
+  // one in two cycles: 2048 of them would take 2.5 us, and 8 MB in L2 2.1.
+  ScheduleChoice choice = choose(pointwise(1 << 20, 4, 1));
+  EXPECT_LE(choice.blocks, 1024);
+  EXPECT_EQ(choice.elementsPerThread, 4);
+  // Small ones don't wait for blocks: they spread as far as they can.
+  ScheduleChoice small = choose(pointwise(1 << 17, 4, 1));
+  EXPECT_GE(small.blocks, h200().multiprocessors);
+}
+
+TEST(ScheduleModel, WavesOfDataInL2HaveSeveralAccessesUnderWay) {
+  ScheduleChoice waves = choose(pointwise(1 << 22, 4, 1));
+  EXPECT_GT(waves.waves, 1);
+  EXPECT_GE(waves.elementsPerThread, 2 * waves.vector);
+  // From memory they spread over more of it.
+  EXPECT_EQ(choose(pointwise(1 << 28, 4, 1)).elementsPerThread, 4);
+}
+
+TEST(ScheduleModel, LongRowsInStepAreReadInBursts) {
+  // 32 KB at a time from rows that are 512 KB apart.
+  ScheduleChoice far = choose(sum(1024, 131072, 131072, 1));
+  EXPECT_GT(far.chunk, 0);
+  EXPECT_GE(far.chunk * far.unroll * 4, 32768);
+  // Rows of 32 KB are in the same pages: half of that is enough.
+  ScheduleChoice near = choose(sum(32768, 8192, 8192, 1));
+  ASSERT_GT(near.chunk, 0);
+  EXPECT_LT(near.chunk * near.unroll * 4 * near.block[0], 32768);
+}
+
+TEST(ScheduleModel, TiesOfLongRowsGoToFewerRegisters) {
+  // As many bytes in flight: eight iterations of one access, or four of two.
+  SchedulePins two;
+  two.warps = 8;
+  two.cluster = 1;
+  ScheduleFacts facts = sum(1024, 131072, 131072, 1);
+  ScheduleChoice choice = choose(facts, two);
+  EXPECT_EQ(choice.elementsPerThread, choice.vector);
+  EXPECT_EQ(choice.unroll, 8);
+}
+
+TEST(ScheduleModel, RowsOfAnyLengthHaveMasksInRegisters) {
+  ScheduleFacts facts = rmsNorm(2048, 4097, 4);
+  SchedulePins pins;
+  pins.block = {1};
+  pins.warps = 8;
+  pins.chunk = 0;
+  int64_t fixed = choose(facts, pins).registersPerThread;
+  facts.hasSymbolicRows = true;
+  facts.symbolicSizes = 1;
+  ScheduleChoice any = choose(facts, pins);
+  EXPECT_EQ(any.vector, 1);
+  EXPECT_GE(any.registersPerThread, fixed + any.elementsPerThread);
+}
+
 TEST(ScheduleModel, BlocksAreNoMoreThanALaunchHas) {
   ScheduleFacts facts = rmsNorm(int64_t(1) << 33, 4096, 4);
   ScheduleChoice choice = choose(facts);

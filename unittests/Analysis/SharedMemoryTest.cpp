@@ -53,6 +53,21 @@ TEST(SharedBuffer, StridesAndSizes) {
 
 /// The manual's tables of the swizzling modes: row i of a mode holds its
 /// 16-byte chunks in the order of chunk XOR a number that grows with the row.
+// Pieces of 64 columns of bf16, each with all rows.
+TEST(SharedBuffer, RowsInPieces) {
+  SharedBuffer buffer;
+  buffer.shape = {16, 128};
+  buffer.elementBytes = 2;
+  buffer.splitBytes = 128;
+  EXPECT_EQ(buffer.getByteOffset({0, 63}), 126);
+  EXPECT_EQ(buffer.getByteOffset({1, 0}), 128);
+  EXPECT_EQ(buffer.getByteOffset({0, 64}), 16 * 128);
+  EXPECT_EQ(buffer.getByteOffset({3, 65}), 16 * 128 + 3 * 128 + 2);
+  EXPECT_EQ(buffer.getSizeInBytes(), 16 * 128 * 2);
+  buffer.swizzle = *Swizzle::ofBytes(128);
+  EXPECT_EQ(buffer.getByteOffset({3, 65}), 16 * 128 + 3 * 128 + (2 ^ 48));
+}
+
 TEST(Swizzle, MatchesTheTablesOfTheModes) {
   struct Mode {
     int64_t bytes, rowsPerStep, numSteps;

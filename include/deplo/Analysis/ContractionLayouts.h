@@ -77,6 +77,10 @@ struct MmaTiling {
 /// The layout of the accumulator.
 llvm::Expected<LinearLayout> getMmaAccumulator(const MmaTiling &tiling);
 
+/// The layout of the accumulator by wgmma, of which four warps along the rows
+/// are a warpgroup.
+llvm::Expected<LinearLayout> getWgmmaAccumulator(const MmaTiling &tiling);
+
 /// The layout of an operand with `contracted` elements of the summed dimension.
 llvm::Expected<LinearLayout> getMmaOperand(const MmaTiling &tiling,
                                            llvm::ArrayRef<int64_t> dims,

@@ -43,14 +43,18 @@ struct ContractionFacts {
   /// over.
   int64_t batches, rows, columns, depth;
   int64_t elementBytes;
+  /// Where only a call knows the rows: the range that they are in; else 0.
+  int64_t leastRows = 0, mostRows = 0;
   /// Sums of one element each.
   int64_t sums = 1;
-  OperandFacts ofRows, ofColumns;
+  OperandFacts ofRows = {}, ofColumns = {};
   /// Whether neighbours in memory are summed over: then a thread reads several
   /// of them at once.
   bool isLhsAlongDepth = false, isRhsAlongDepth = false;
   /// Whether chunks are summed from zero and added to totals.
   bool inTwoLevels = false;
+  /// Whether tensor cores multiply f32 as three pieces of bf16.
+  bool inPieces = false;
 
   /// Of one summed element, in a block: bytes that are copied, bytes that are
   /// computed of these, and the time that takes a multiprocessor.
@@ -70,11 +74,14 @@ struct ContractionFacts {
 struct ContractionPins {
   int64_t blockRows = 0, blockColumns = 0, threadRows = 0, threadColumns = 0;
   int64_t warps = 0, chunk = 0, unroll = 0, vector = 0, stages = 0;
+  std::optional<bool> isTransposed;
 };
 
 struct ContractionChoice {
   int64_t blockRows, blockColumns, threadRows, threadColumns;
   int64_t warps, chunk, vector, unroll, stages;
+  /// Whether chunks have a row for each summed element (transpose_smem).
+  bool isTransposed = false;
 
   // Figures.
   int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;

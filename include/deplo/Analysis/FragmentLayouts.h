@@ -57,11 +57,12 @@ llvm::Expected<LinearLayout> mmaTile(MmaOperand operand, unsigned elementBits,
                                      llvm::ArrayRef<int64_t> shape,
                                      int64_t warpsM, int64_t warpsN);
 
-/// The layout of an MxN accumulator tile for wgmma, over `warpgroups` that
-/// divide M. Each one repeats the instruction over its rows; the N of the
-/// instruction may be any that divides the tile's.
+/// The layout of an MxN accumulator tile for wgmma, over `warpgroupsM` x
+/// `warpgroupsN` warpgroups, M first. Each one repeats the instruction over its
+/// rows; the N of the instruction may be any that divides its columns.
 llvm::Expected<LinearLayout> wgmmaAccumulatorTile(llvm::ArrayRef<int64_t> shape,
-                                                  int64_t warpgroups);
+                                                  int64_t warpgroupsM,
+                                                  int64_t warpgroupsN = 1);
 
 /// The layout of an MxK tile of operand A in registers, like
 /// `wgmmaAccumulatorTile`.

@@ -59,19 +59,21 @@ struct Swizzle {
 };
 
 /// A buffer of any shape, dense but for `pad` elements after each run of its
-/// fastest dimension.
+/// fastest dimension. With `splitBytes` these runs are cut in pieces of so many
+/// bytes: the first ones of all lie before the second ones.
 struct SharedBuffer {
   llvm::SmallVector<int64_t, 4> shape;
   unsigned elementBytes = 4;
   /// The dimensions from the fastest to the slowest; row-major if empty.
   llvm::SmallVector<int64_t, 4> order;
-  int64_t pad = 0;
+  int64_t pad = 0, splitBytes = 0;
   Swizzle swizzle;
 
   unsigned getFastestDim() const {
     return order.empty() ? shape.size() - 1 : order.front();
   }
-  /// In elements, for each dimension, before swizzling.
+  /// In elements, for each dimension, before swizzling; of the fastest one
+  /// within a piece.
   llvm::SmallVector<int64_t, 4> getStrides() const;
   /// In bytes, with the padding after the last run, and whole groups of
   /// swizzled chunks.

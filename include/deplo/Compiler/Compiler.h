@@ -42,7 +42,8 @@ struct CompileOptions {
   Level level = Level::Package;
   /// Choices to fix, as "stage_inputs=always,warps=4".
   std::string schedule;
-  /// What products of f32 may be computed in: "ieee" or "tf32".
+  /// What products of f32 may be computed in: "ieee", "f32" or
+  /// "tf32".
   std::string precision = "ieee";
   /// A textual pass pipeline to run on the module in place of the default ones
   /// up to level tile.

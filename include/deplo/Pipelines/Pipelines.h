@@ -23,7 +23,8 @@ struct CompilePipelineOptions
       llvm::cl::init("")};
   Option<std::string> precision{
       *this, "precision",
-      llvm::cl::desc("what products of f32 may be computed in: ieee or tf32"),
+      llvm::cl::desc(
+          "what products of f32 may be computed in: ieee, f32 or tf32"),
       llvm::cl::init("ieee")};
   Option<int64_t> alignment{
       *this, "alignment",

@@ -67,6 +67,26 @@ struct GridAxis {
   int64_t extent = 1, step = 1;
 };
 
+/// A tensor map (CUDA driver interface, cuTensorMapEncodeTiled) that a launch
+/// makes of one of the kernel's pointers.
+struct TensorMapInfo {
+  /// Of the kernel's arguments, and the bytes behind it where the tensor
+  /// starts.
+  uint32_t argument = 0;
+  uint64_t offset = 0;
+  /// 1, 2, 4 or 8: elements are moved as they are.
+  uint32_t elementBytes = 1;
+  /// From the innermost dimension; strides are in bytes, from the second.
+  std::vector<int64_t> extents, strides, box;
+  /// 0, 32, 64 or 128 bytes.
+  uint32_t swizzle = 0;
+};
+
+/// The most dimensions of a tensor map, and the bytes of one.
+constexpr size_t maxTensorMapRank = 5, tensorMapSize = 128;
+/// The most tensor maps of a kernel: they share its 4 KiB of arguments.
+constexpr size_t maxTensorMaps = 8;
+
 struct KernelInfo {
   /// The symbol in the blob.
   std::string name;
@@ -84,6 +104,8 @@ struct KernelInfo {
   /// (griddepcontrol.wait), so that it may be launched before they are
   /// complete.
   bool programmatic = false;
+  /// By value, before the other arguments.
+  std::vector<TensorMapInfo> maps;
   /// Indices into Package::blobs. "cuda" needs PTX, a cubin or both; "host"
   /// needs a relocatable object. Kernels of one module name the same blob.
   std::optional<uint32_t> ptx, cubin, object;

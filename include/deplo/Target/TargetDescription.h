@@ -42,6 +42,8 @@ struct TargetDescription {
   int64_t multiprocessorsPerGroup = 1;
   /// mma.sync of f16 with sums in f32; 0 without tensor cores.
   int64_t mmaFlopsPerSecond = 0;
+  /// wgmma of f16 with sums in f32; 0 where there is none.
+  int64_t wgmmaFlopsPerSecond = 0;
 };
 
 /// All targets, oldest first.

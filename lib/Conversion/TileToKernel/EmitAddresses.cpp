@@ -338,6 +338,15 @@ Value KernelEmitter::getSwizzledPointer(Value buffer, tile::BufferType type,
   Swizzle swizzle = model.swizzle;
   int64_t elementBytes = getBytes(type.getElementType());
   int64_t rowBytes = type.getShape().back() * elementBytes;
+  Value inRow = multiply(coordinates.back(), elementBytes), piece;
+  if (model.splitBytes != 0) {
+    int64_t pieceBytes = type.getSizeInBytes() / rowBytes * model.splitBytes;
+    rowBytes = model.splitBytes;
+    Value number =
+        builder.createOrFold<arith::DivUIOp>(inRow, getIndex(rowBytes));
+    piece = multiply(number, pieceBytes);
+    inRow = builder.createOrFold<arith::RemUIOp>(inRow, getIndex(rowBytes));
+  }
   Value row = getIndex(0);
   int64_t constantRow = 0;
   for (auto [coordinate, size] :
@@ -360,8 +369,9 @@ Value KernelEmitter::getSwizzledPointer(Value buffer, tile::BufferType type,
   Value moved = builder.createOrFold<arith::AndIOp>(
       shift(start, swizzle.shift),
       getIndex(((int64_t(1) << swizzle.bits) - 1) << swizzle.base));
-  Value column = builder.createOrFold<arith::XOrIOp>(
-      multiply(coordinates.back(), elementBytes), moved);
+  Value column = builder.createOrFold<arith::XOrIOp>(inRow, moved);
+  if (piece)
+    column = add(piece, column);
   Value pointer =
       LLVM::GEPOp::create(builder, buffer.getType(), builder.getI8Type(),
                           buffer, ValueRange(add(start, column)));

@@ -35,10 +35,10 @@ static constexpr int64_t mostUnrolledElements = 4;
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-Value KernelEmitter::allocateShared(int64_t bytes) {
-  constexpr int64_t alignment = 16; // the widest access
-  int64_t offset = sharedBytes;
-  sharedBytes += llvm::alignTo(bytes, alignment);
+Value KernelEmitter::allocateShared(int64_t bytes, int64_t alignment) {
+  sharedAlignment = std::max(sharedAlignment, alignment);
+  int64_t offset = llvm::alignTo(sharedBytes, alignment);
+  sharedBytes = offset + llvm::alignTo(bytes, alignment);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfterValue(warp);
   auto pointerType =
@@ -50,7 +50,11 @@ Value KernelEmitter::allocateShared(int64_t bytes) {
 }
 
 void KernelEmitter::emitAlloc(tile::AllocOp op) {
-  mapping.map(op.getResult(), allocateShared(op.getType().getSizeInBytes()));
+  // Units beside the threads swizzle addresses, not offsets in the buffer.
+  constexpr int64_t widestAccess = 16;
+  int64_t period = op.getType().getModel().swizzle.getPeriod();
+  mapping.map(op.getResult(), allocateShared(op.getType().getSizeInBytes(),
+                                             std::max(period, widestAccess)));
 }
 
 void KernelEmitter::emitSlot(tile::SlotOp op) {
@@ -64,7 +68,25 @@ void KernelEmitter::emitSlot(tile::SlotOp op) {
           .getResult());
 }
 
-void KernelEmitter::emitBarrier() { NVVM::Barrier0Op::create(builder); }
+void KernelEmitter::emitBarrier() {
+  if (writesForWgmma) // which reads by another proxy than threads write by
+    NVVM::FenceProxyOp::create(
+        builder, NVVM::ProxyKind::async_shared,
+        NVVM::SharedSpaceAttr::get(builder.getContext(),
+                                   NVVM::SharedSpace::shared_cta));
+  if (!isBesideProducer) {
+    NVVM::Barrier0Op::create(builder);
+    return;
+  }
+  // Of the kernel's warps alone.
+  constexpr int64_t barrier = 1, lanes = 32;
+  Type i32 = builder.getI32Type();
+  NVVM::BarrierOp::create(
+      builder, /*res=*/Type(),
+      arith::ConstantIntOp::create(builder, i32, barrier),
+      arith::ConstantIntOp::create(builder, i32, *kernel.getWarps() * lanes),
+      NVVM::BarrierReductionAttr(), Value());
+}
 
 void KernelEmitter::emitRead(tile::ReadOp op) {
   if (std::optional<MatrixAccess> access = tile::getMatrixAccess(op))
@@ -111,7 +133,7 @@ void KernelEmitter::emitWrite(tile::WriteOp op) {
   }
 }
 
-/// The block's threads take the buffer's vectors in turn, along memory first.
+/// The block's threads take the buffer's vectors in turn (getCopyRuns).
 /// `move` gets the addresses of one vector and, with bounds, whether it is in
 /// bounds.
 template <typename OpT>
@@ -127,16 +149,22 @@ void KernelEmitter::emitCopyVectors(
     total *= size;
   Box box = getBox(op, lookup(op.getIndices()), buffer.getRank());
 
-  SmallVector<unsigned> order = tile::BoxAccess::get(op)->getMemoryOrder();
+  SmallVector<tile::CopyRun> runs = tile::getCopyRuns(op, vectors);
   auto getVectorCoordinates = [&](Value number) {
     SmallVector<Value> coordinates(vectors.size());
-    for (unsigned dim : order) {
-      Value size = getIndex(vectors[dim]);
-      bool isLast = dim == order.back();
-      coordinates[dim] =
-          isLast ? number : builder.createOrFold<arith::RemUIOp>(number, size);
+    SmallVector<int64_t> taken(vectors.size(), 1);
+    for (auto [i, run] : llvm::enumerate(runs)) {
+      Value length = getIndex(run.length);
+      bool isLast = i + 1 == runs.size();
+      Value along = isLast
+                        ? number
+                        : builder.createOrFold<arith::RemUIOp>(number, length);
       if (!isLast)
-        number = builder.createOrFold<arith::DivUIOp>(number, size);
+        number = builder.createOrFold<arith::DivUIOp>(number, length);
+      Value &coordinate = coordinates[run.dim];
+      along = multiply(along, taken[run.dim]);
+      coordinate = coordinate ? add(coordinate, along) : along;
+      taken[run.dim] *= run.length;
     }
     coordinates.back() = multiply(coordinates.back(), width);
     return coordinates;
@@ -196,11 +224,12 @@ void KernelEmitter::emitCopyVectors(
   SmallVector<Value> ofThread = getVectorCoordinates(start);
   for (int64_t first = 0; first < total; first += threads) {
     SmallVector<Value> coordinates;
-    SmallVector<int64_t> moved(vectors.size());
+    SmallVector<int64_t> moved(vectors.size()), taken(vectors.size(), 1);
     int64_t number = first;
-    for (unsigned dim : order) {
-      moved[dim] = number % vectors[dim];
-      number /= vectors[dim];
+    for (tile::CopyRun run : runs) {
+      moved[run.dim] += number % run.length * taken[run.dim];
+      taken[run.dim] *= run.length;
+      number /= run.length;
     }
     moved.back() *= width;
     for (auto [coordinate, constant] : llvm::zip_equal(ofThread, moved))
@@ -246,37 +275,51 @@ void KernelEmitter::emitAsyncCopy(tile::AsyncCopyOp op) {
   inFlight.push_back(op.getToken());
 }
 
+/// Forgets those of `inFlight` up to the last of `tokens`. Whether there were
+/// any.
+static bool completeUpTo(SmallVector<Value> &inFlight, ValueRange tokens) {
+  const Value *last = inFlight.begin();
+  for (const Value &token : inFlight)
+    if (llvm::is_contained(tokens, token))
+      last = &token + 1;
+  bool any = last != inFlight.begin();
+  inFlight.erase(inFlight.begin(), last);
+  return any;
+}
+
 /// Groups complete in order: waiting for one leaves those committed after it
 /// in flight.
 void KernelEmitter::emitAwait(tile::AwaitOp op) {
-  const Value *last = inFlight.begin();
-  for (const Value &token : inFlight)
-    if (llvm::is_contained(op.getTokens(), token))
-      last = &token + 1;
-  unsigned after = 0;
-  for (const Value *token = last; token != inFlight.end(); ++token)
-    after +=
-        token == inFlight.begin() || !copyGroups.isJoined(*(token - 1), *token);
-  NVVM::CpAsyncWaitGroupOp::create(builder, after);
-  inFlight.erase(inFlight.begin(), last);
+  if (completeUpTo(inFlight, op.getTokens())) {
+    unsigned after = 0;
+    for (const Value &token : inFlight)
+      after += &token == inFlight.begin() ||
+               !copyGroups.isJoined(*(&token - 1), token);
+    NVVM::CpAsyncWaitGroupOp::create(builder, after);
+  }
+  if (completeUpTo(dotsInFlight, op.getTokens()))
+    NVVM::WgmmaWaitGroupSyncOp::create(builder, dotsInFlight.size());
 }
 
 /// Tokens in flight that a loop carries have other names in its body. Fails if
 /// an iteration would not find them in the order in which the last left them.
 LogicalResult KernelEmitter::renameTokens(scf::ForOp op, ValueRange from,
                                           ValueRange to) {
-  auto isToken = [](Value value) {
-    return isa<tile::TokenType>(value.getType());
-  };
-  SmallVector<Value> expected, renamed;
-  llvm::copy_if(from, std::back_inserter(expected), isToken);
-  llvm::copy_if(to, std::back_inserter(renamed), isToken);
-  if (expected.empty())
-    return success(); // what is in flight stays so
-  if (expected != inFlight)
-    return op.emitError("has copies in flight that it doesn't carry, or in "
-                        "another order than they were started in");
-  inFlight = std::move(renamed);
+  for (SmallVector<Value> *queue : {&inFlight, &dotsInFlight}) {
+    SmallVector<Value> expected, renamed;
+    for (auto [before, after] : llvm::zip_equal(from, to))
+      if (llvm::is_contained(*queue, before)) {
+        expected.push_back(before);
+        renamed.push_back(after);
+      }
+    if (expected.empty())
+      continue; // what is in flight stays so
+    if (expected != *queue)
+      return op.emitError(
+          "has copies or contractions in flight that it doesn't carry, or in "
+          "another order than they were started in");
+    *queue = std::move(renamed);
+  }
   return success();
 }
 

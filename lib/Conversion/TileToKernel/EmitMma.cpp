@@ -4,6 +4,7 @@
 // tile.dot by tensor cores, and reads of shared memory into their fragments.
 
 #include "KernelEmitter.h"
+#include "MmaOperands.h"
 
 #include "deplo/Analysis/MatrixAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -92,43 +93,6 @@ void KernelEmitter::emitMatrixRead(tile::ReadOp op,
 // mma.sync
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// The fragments of a tile: where each starts among a thread's elements, by the
-/// coordinates of its first element in lane 0.
-class Fragments {
-public:
-  Fragments(const LinearLayout &layout, int32_t elements) {
-    for (int32_t reg = 0; reg < layout.getNumRegisters(); reg += elements) {
-      Coordinates coordinates = layout.apply(reg, 0);
-      firstAt.emplace(
-          std::vector<int32_t>(coordinates.begin(), coordinates.end()), reg);
-    }
-  }
-
-  /// `coordinates` are those of the accumulator and the one summed over.
-  int32_t getFirst(ArrayRef<int32_t> coordinates,
-                   ArrayRef<int64_t> dims) const {
-    std::vector<int32_t> own;
-    for (int64_t dim : dims)
-      own.push_back(coordinates[dim]);
-    return firstAt.at(own);
-  }
-
-private:
-  std::map<std::vector<int32_t>, int32_t> firstAt;
-};
-
-/// An operand of tile.dot and what of it one instruction takes.
-struct MmaOperandTile {
-  Value tile;
-  ArrayRef<int64_t> dims;
-  Fragments fragments;
-  int64_t words;
-};
-
-} // namespace
-
 /// The types of the instruction, for elements of a tile.
 static NVVM::MMATypes getMmaType(Type element) {
   return element.isF16()    ? NVVM::MMATypes::f16
@@ -151,54 +115,34 @@ Value KernelEmitter::getMmaOperandWord(Value word) {
 /// Fragments of one operand are used by all of the other's, so each is made
 /// once. Instructions that follow one another add to different accumulators.
 void KernelEmitter::emitMma(tile::DotOp op) {
-  constexpr int64_t accumulatorElements = 4, wordsOfA = 4, wordsOfB = 2;
   Type element = op.getLhs().getType().getElementType();
-  int64_t perWord = wordBits / element.getIntOrFloatBitWidth();
   int64_t depth = op.getAtomDepth();
-  auto [row, column] = op.getRowAndColumn();
   tile::DotLayouts layouts = llvm::cantFail(tile::getAtomLayouts(op));
-  MmaOperandTile a{lookup(op.getLhs()), op.getLhsDims(),
-                   Fragments(layouts.lhs, wordsOfA * perWord), wordsOfA};
-  MmaOperandTile b{lookup(op.getRhs()), op.getRhsDims(),
-                   Fragments(layouts.rhs, wordsOfB * perWord), wordsOfB};
-  if (row > column) {
-    a = {lookup(op.getRhs()), op.getRhsDims(),
-         Fragments(layouts.rhs, wordsOfA * perWord), wordsOfA};
-    b = {lookup(op.getLhs()), op.getLhsDims(),
-         Fragments(layouts.lhs, wordsOfB * perWord), wordsOfB};
-  }
+  MmaOperands operands(op, layouts);
   std::map<std::pair<bool, int32_t>, SmallVector<Value>> known;
-  auto getFragment = [&](const MmaOperandTile &operand, bool isA,
-                         ArrayRef<int32_t> coordinates) {
+  auto getFragment = [&](bool isA, ArrayRef<int32_t> coordinates) {
+    const MmaOperand &operand = operands.get(isA);
     int32_t first = operand.fragments.getFirst(coordinates, operand.dims);
     SmallVector<Value> &words = known[{isA, first}];
     if (words.empty())
       for (int64_t i = 0; i < operand.words; ++i)
-        words.push_back(
-            getMmaOperandWord(getWord(operand.tile, first + i * perWord)));
+        words.push_back(getMmaOperandWord(getWord(
+            lookup(operand.tile), first + i * operands.elementsPerWord)));
     return words;
   };
 
-  Type f32 = builder.getF32Type();
-  Type sums = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), SmallVector<Type>(accumulatorElements, f32));
   SmallVector<Value> elements = unpack(lookup(op.getAccumulator()));
   NVVM::MMATypes type = getMmaType(element);
   for (int32_t k = 0; k < op.getContractedSize(); k += depth)
     for (size_t first = 0; first < elements.size();
-         first += accumulatorElements) {
+         first += MmaOperands::accumulatorElements) {
       Coordinates coordinates = layouts.accumulator.apply(first, 0);
       coordinates.push_back(k);
-      MutableArrayRef<Value> added =
-          MutableArrayRef(elements).slice(first, accumulatorElements);
-      Value result = NVVM::MmaOp::create(
-          builder, sums, getFragment(a, true, coordinates),
-          getFragment(b, false, coordinates), added,
-          ArrayRef<int64_t>{16, 8, depth}, /*b1Op=*/std::nullopt,
-          /*intOverflow=*/std::nullopt, std::array{type, type},
-          std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-      for (auto [i, sum] : llvm::enumerate(added))
-        sum = LLVM::ExtractValueOp::create(builder, result, i);
+      MutableArrayRef<Value> added = MutableArrayRef(elements).slice(
+          first, MmaOperands::accumulatorElements);
+      llvm::copy(createMma(builder, type, depth, getFragment(true, coordinates),
+                           getFragment(false, coordinates), added),
+                 added.begin());
     }
   mapping.map(op.getResult(), pack(elements));
 }

@@ -5,6 +5,7 @@
 
 #include "deplo/Analysis/LayoutConversion.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,17 +20,17 @@ namespace deplo {
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                              FlatSymbolRefAttr sharedMemory,
                              IntegerType indexType, int64_t alignment,
-                             bool isPart)
+                             ArrayRef<tile::TensorMapAttr> maps, bool isPart)
     : kernel(kernel), function(function), sharedMemory(sharedMemory),
-      indexType(indexType), alignment(alignment), isPart(isPart),
+      indexType(indexType), alignment(alignment), maps(maps), isPart(isPart),
       builder(kernel.getLoc(), kernel.getContext()),
       sizes(SymbolicSizes::get(kernel)), copyGroups(kernel) {}
 
 LogicalResult KernelEmitter::run() {
   entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
-  for (auto [memref, pointer] :
-       llvm::zip(kernel.getMemrefs(), entry->getArguments()))
+  for (auto [memref, pointer] : llvm::zip(
+           kernel.getMemrefs(), entry->getArguments().drop_front(maps.size())))
     mapping.map(memref, pointer);
 
   Type i32 = builder.getI32Type();
@@ -39,9 +40,20 @@ LogicalResult KernelEmitter::run() {
   warp = arith::DivUIOp::create(builder, thread, warpSize);
   emitAxes();
   emitClusterBarriers();
+  llvm::DenseSet<Value> readByWgmma;
+  kernel.walk([&](tile::AsyncDotOp dot) {
+    readByWgmma.insert(tile::getMemory(dot.getLhs()));
+    readByWgmma.insert(tile::getMemory(dot.getRhs()));
+  });
+  kernel.walk([&](Operation *op) {
+    if (isa<tile::CopyOp, tile::AsyncCopyOp, tile::WriteOp>(op))
+      for (Value operand : op->getOperands())
+        writesForWgmma |= readByWgmma.contains(tile::getMemory(operand));
+  });
 
   if (failed(emitBlock(*kernel.getBody())))
     return failure();
+  builder.setInsertionPointToEnd(entry);
   LLVM::ReturnOp::create(builder, ValueRange());
   return success();
 }
@@ -125,8 +137,34 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](loop::ReduceOp reduce) { return emitSerialReduce(reduce); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](tile::DotOp dot) {
-        return done([&] { dot.getAtomAttr() ? emitMma(dot) : emitDot(dot); });
+        return done([&] {
+          if (!dot.getAtomAttr())
+            emitDot(dot);
+          else if (dot.getPrecision() == tile::Precision::F32)
+            emitMmaOfPieces(dot);
+          else
+            emitMma(dot);
+        });
       })
+      .Case([&](tile::RecomputeOp recompute) {
+        return done([&] { emitRecompute(recompute); });
+      })
+      .Case([&](tile::AsyncDotOp dot) {
+        return done([&] { emitAsyncDot(dot); });
+      })
+      .Case([&](tile::MBarriersOp barriers) {
+        return done([&] { emitMBarriers(barriers); });
+      })
+      .Case([&](tile::MBarrierWaitOp wait) {
+        return done([&] { emitMBarrierWait(wait); });
+      })
+      .Case([&](tile::MBarrierArriveOp arrive) {
+        return done([&] { emitMBarrierArrive(arrive); });
+      })
+      .Case([&](tile::TmaCopyOp copy) {
+        return done([&] { emitTmaCopy(copy); });
+      })
+      .Case([&](tile::ProducerOp producer) { return emitProducer(producer); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ClusterReduceOp reduce) {
         return done([&] { emitClusterReduce(reduce); });
@@ -425,7 +463,8 @@ Value KernelEmitter::getNumber(int64_t value) {
   builder.setInsertionPointAfterValue(warp);
   SizeProduct product = sizes.getProduct(value);
   for (unsigned factor : product.factors) {
-    Value size = entry->getArgument(kernel.getNumMemrefs() + factor);
+    Value size =
+        entry->getArgument(maps.size() + kernel.getNumMemrefs() + factor);
     if (indexType.getWidth() < 64)
       size = arith::TruncIOp::create(builder, indexType, size);
     number = number ? arith::MulIOp::create(builder, number, size) : size;

@@ -43,6 +43,12 @@ mlir::Value foldTree(mlir::ImplicitLocOpBuilder &builder, Monoid kind,
 int64_t getReadAlignment(mlir::MemRefType type, const SymbolicSizes &sizes,
                          int64_t alignment);
 
+/// The tensor maps of the kernel's copies, each once.
+llvm::SmallVector<tile::TensorMapAttr> collectTensorMaps(tile::KernelOp kernel);
+
+/// That of one of them.
+tile::TensorMapAttr getTensorMap(tile::KernelOp kernel, tile::TmaCopyOp copy);
+
 /// Of an element in memory.
 inline int64_t getBytes(mlir::Type elementType) {
   return elementType.getIntOrFloatBitWidth() / 8;
@@ -62,12 +68,15 @@ public:
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
                 mlir::FlatSymbolRefAttr sharedMemory,
                 mlir::IntegerType indexType, int64_t alignment,
+                llvm::ArrayRef<tile::TensorMapAttr> maps = {},
                 bool isPart = false);
 
   mlir::LogicalResult run();
 
   /// Bytes of dynamic shared memory that the emitted code uses.
   int64_t getSharedBytes() const { return sharedBytes; }
+  /// What its start must be a multiple of.
+  int64_t getSharedAlignment() const { return sharedAlignment; }
 
 private:
   // Structure (KernelEmitter.cpp).
@@ -109,10 +118,38 @@ private:
   // Contractions (EmitDot.cpp, EmitMma.cpp).
   void emitDot(tile::DotOp op);
   void emitMma(tile::DotOp op);
+  void emitMmaOfPieces(tile::DotOp op);
+  struct Pieces;
+  Pieces splitIntoPieces(mlir::Value first, mlir::Value second);
   void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
   mlir::Value getWord(mlir::Value tile, int64_t first);
   mlir::Value withWord(mlir::Value tile, int64_t first, mlir::Value word);
   mlir::Value getMmaOperandWord(mlir::Value word);
+
+  // What is computed again (EmitRecompute.cpp).
+  void emitRecompute(tile::RecomputeOp op);
+  void recomputeElements(tile::RecomputeOp op, int32_t firstRegister,
+                         llvm::ArrayRef<mlir::Value> areFinite,
+                         llvm::MutableArrayRef<mlir::Value> elements);
+  mlir::Value loadFactor(mlir::Value memref, mlir::ValueRange indices,
+                         mlir::AffineMap map, mlir::ValueRange coordinates);
+
+  // What units beside the threads do (EmitAsync.cpp, EmitWgmma.cpp).
+  void emitMBarriers(tile::MBarriersOp op);
+  void emitMBarrierWait(tile::MBarrierWaitOp op);
+  void emitMBarrierArrive(tile::MBarrierArriveOp op);
+  void emitTmaCopy(tile::TmaCopyOp op);
+  mlir::LogicalResult emitProducer(tile::ProducerOp op);
+  void emitAsyncDot(tile::AsyncDotOp op);
+  mlir::Value getMBarrier(mlir::Value barriers, mlir::Value index);
+  struct WgmmaOperand;
+  /// Where a matrix starts; what else is in the lower half, and the upper one.
+  struct MatrixDescriptor {
+    mlir::Value lower;
+    uint32_t leading, upper;
+  };
+  MatrixDescriptor getMatrixDescriptor(const WgmmaOperand &operand);
+  mlir::Value packDescriptor(const MatrixDescriptor &descriptor, int64_t units);
 
   // Clusters (EmitClusterReduce.cpp).
   void emitClusterBarriers();
@@ -229,13 +266,14 @@ private:
   llvm::SmallVector<mlir::Value> unpack(mlir::Value vector);
   mlir::Value pack(llvm::ArrayRef<mlir::Value> elements);
   /// A pointer to `bytes` of shared memory of their own.
-  mlir::Value allocateShared(int64_t bytes);
+  mlir::Value allocateShared(int64_t bytes, int64_t alignment = 16);
 
   tile::KernelOp kernel;
   mlir::LLVM::LLVMFuncOp function;
   mlir::FlatSymbolRefAttr sharedMemory;
   mlir::IntegerType indexType;
   int64_t alignment;
+  llvm::ArrayRef<tile::TensorMapAttr> maps;
   bool isPart;
   mlir::ImplicitLocOpBuilder builder;
   SymbolicSizes sizes;
@@ -249,10 +287,16 @@ private:
       threadCoordinates;
   /// Where values of the whole kernel are computed: before its first loop.
   mlir::Block *entry = nullptr;
-  int64_t sharedBytes = 0;
+  int64_t sharedBytes = 0, sharedAlignment = 16;
   CopyGroups copyGroups;
-  /// Tokens of asynchronous copies, in the order in which they started.
-  llvm::SmallVector<mlir::Value> inFlight;
+  /// Tokens of asynchronous copies in the order in which they started, and of
+  /// groups of contractions in the order of their commits.
+  llvm::SmallVector<mlir::Value> inFlight, dotsInFlight;
+  /// Whether what is emitted is run by a single thread, and whether by the
+  /// kernel's warps while others are there.
+  bool isSingleThread = false, isBesideProducer = false;
+  /// Whether threads write what wgmma reads.
+  bool writesForWgmma = false;
 };
 
 } // namespace deplo

@@ -81,9 +81,12 @@ constexpr int64_t reservedSharedBytes = 1024;
 /// that it has room for, as long as ptxas takes no more registers than it
 /// needs; but what shared memory has no room for needs no registers. Where
 /// `blocks` that sweep rows fit on the device at once, they should: a few more
-/// registers would leave some of them to run alone.
+/// registers would leave some of them to run alone. A block whose warps have
+/// roles shares all registers out among them.
 int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
                           int64_t sharedBytes, int64_t blocks) {
+  if (!kernel.getBody()->getOps<tile::ProducerOp>().empty())
+    return 1;
   constexpr int64_t unit = 8;
   int64_t threads = *kernel.getWarps() * threadsPerWarp;
   int64_t inLoops = tile::estimateLoopRegisters(kernel);
@@ -225,7 +228,10 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto pointer =
         LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
-    SmallVector<Type> argumentTypes(kernel.getNumMemrefs(), pointer);
+    SmallVector<tile::TensorMapAttr> maps = collectTensorMaps(kernel);
+    SmallVector<Type> argumentTypes(maps.size(),
+                                    LLVM::LLVMPointerType::get(&getContext()));
+    argumentTypes.append(kernel.getNumMemrefs(), pointer);
     argumentTypes.append(sizes.getSizes().size(), builder.getI64Type());
     if (isPart)
       argumentTypes.push_back(builder.getI32Type());
@@ -239,6 +245,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
       function.setLinkage(LLVM::Linkage::Internal);
       function.setAlwaysInline(true);
     }
+    for (auto producer : kernel.getBody()->getOps<tile::ProducerOp>())
+      threads += producer.warps * threadsPerWarp;
     int64_t cluster = kernel.getClusterBlocks();
     if (cluster > target.getBlocksPerCluster())
       return kernel.emitError()
@@ -246,12 +254,13 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << target.getChip() << " has at most "
              << target.getBlocksPerCluster()
              << "; lower cluster in its schedule";
-    annotateArguments(kernel, function, builder);
+    annotateArguments(kernel, function, maps.size(), builder);
+    annotateMaps(function, maps, builder);
 
     KernelEmitter emitter(
         kernel, function,
         FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),
-        chooseIndexType(kernel), alignment, isPart);
+        chooseIndexType(kernel), alignment, maps, isPart);
     if (failed(emitter.run()))
       return failure();
     if (emitter.getSharedBytes() > target.getSharedPerBlock())
@@ -260,6 +269,13 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << " bytes of shared memory a block, " << target.getChip()
              << " has " << target.getSharedPerBlock()
              << "; lower block or chunk in its schedule";
+    auto sharedMemory = module.lookupSymbol<LLVM::GlobalOp>(sharedMemoryName);
+    sharedMemory.setAlignment(std::max<int64_t>(
+        sharedMemory.getAlignment().value_or(1), emitter.getSharedAlignment()));
+    if (!maps.empty())
+      function->setAttr("tile.maps",
+                        builder.getArrayAttr(
+                            SmallVector<Attribute>(maps.begin(), maps.end())));
     std::optional<int32_t> ofContraction =
         getContractionBlocks(kernel, emitter.getSharedBytes(), target);
     // Without it ptxas spills a few registers to have more blocks resident.
@@ -385,6 +401,21 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     return !kernel.getBody()->getOps<tile::WaitDependenciesOp>().empty();
   }
 
+  /// Tensor maps are given by value, and don't change.
+  void annotateMaps(LLVM::LLVMFuncOp function,
+                    ArrayRef<tile::TensorMapAttr> maps, OpBuilder &builder) {
+    constexpr int64_t bytes = 128, mapAlignment = 64;
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+    for (unsigned i = 0; i < maps.size(); ++i) {
+      function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
+                          TypeAttr::get(type));
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(mapAlignment));
+      function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
+                          builder.getUnitAttr());
+    }
+  }
+
   /// What is known of the pointers: aligned (as far as reads may be told that,
   /// see getReadAlignment), and what is written is read by no
   /// other access, so that loads may go through the read-only cache. Where the
@@ -392,8 +423,9 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   /// what it reads: such pointers are not noalias, and no load moves to before
   /// the wait. That those written are is enough to tell loads from stores.
   void annotateArguments(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
-                         OpBuilder &builder) {
-    for (auto [i, memref] : llvm::enumerate(kernel.getMemrefs())) {
+                         unsigned maps, OpBuilder &builder) {
+    for (auto [position, memref] : llvm::enumerate(kernel.getMemrefs())) {
+      unsigned i = maps + position;
       bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
         return isa<tile::StoreOp>(user);
       });

@@ -40,6 +40,39 @@ module attributes {tile.target = #target} {
 
 #target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
 #acc = #tile.layout<[16, 8], register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+#lhs = #tile.layout<[16, 16], register = [[8, 0], [0, 4], [0, 8]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>
+#rhs = #tile.layout<[16, 8], register = [[4, 0], [8, 0]], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = []>
+
+// f32 in three pieces of bf16: six products of nine, those of a scale after the
+// smaller ones. The pieces of both operands are made once.
+// CHECK-LABEL: llvm.func @pieces
+// CHECK-COUNT-18: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
+// CHECK-COUNT-6: nvvm.mma.sync {{.+}} multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
+//   CHECK-NOT:   nvvm.mma.sync
+// Sums that are not finite are added up again.
+//       CHECK:   arith.cmpi ult, %{{.+}}, %c2139095040_i32
+//       CHECK:   scf.if
+//       CHECK:     scf.yield
+//       CHECK:   } else {
+//       CHECK:     %[[SUMS:.+]]:4 = scf.for {{.+}} = %c0_i32{{.*}} to %c16_i32
+// CHECK-COUNT-4:     llvm.intr.fma
+//       CHECK:     arith.select %{{.+}}, %{{.+}}, %[[SUMS]]#0
+module attributes {tile.target = #target} {
+  tile.kernel @pieces(%x: memref<16x16xf32>, %w: memref<16x8xf32>, %y: memref<16x8xf32>) axes(%i = 1 step 1 grid) warps(1) {
+    %c0 = arith.constant 0 : index
+    %zeros = arith.constant dense<0.0> : tensor<16x8xf32, #acc>
+    %a = tile.load %x[%c0, %c0] : memref<16x16xf32> -> tensor<16x16xf32, #lhs>
+    %b = tile.load %w[%c0, %c0] : memref<16x8xf32> -> tensor<16x8xf32, #rhs>
+    %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros precision f32 atom<mma_sync, warps = [1, 1]> : tensor<16x16xf32, #lhs>, tensor<16x8xf32, #rhs>, tensor<16x8xf32, #acc>
+    %e = tile.recompute %d, %x[] affine_map<(d0, d1, d2) -> (d0, d2)>, %w[] affine_map<(d0, d1, d2) -> (d2, d1)> depth 16 : tensor<16x8xf32, #acc>, memref<16x16xf32>, memref<16x8xf32>
+    tile.store %e, %y[%c0, %c0] vector 2 : tensor<16x8xf32, #acc>, memref<16x8xf32>
+  }
+}
+
+// -----
+
+#target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760>
+#acc = #tile.layout<[16, 8], register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
 #lhs = #tile.layout<[16, 8], register = [[8, 0], [0, 4]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>
 #rhs = #tile.layout<[8, 8], register = [[4, 0]], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = []>
 

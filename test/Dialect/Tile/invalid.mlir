@@ -64,6 +64,12 @@ tile.kernel @k(%x: memref<128xf32>) axes(%i = 128 tile) {
 
 // -----
 
+// shared C4.
+// expected-error @below {{rows are split at a swizzle, there is none}}
+"test.op"() {a = #tile.shared<split = true>} : () -> ()
+
+// -----
+
 // axis C1.
 // expected-error @below {{axis of extent 0 in steps of 1, both must be positive}}
 "test.op"() {a = #tile.axis<extent = 0, step = 1, kind = grid>} : () -> ()
@@ -799,8 +805,53 @@ func.func @dot_c5(%a: tensor<16x16xf16>, %b: tensor<16x8xf16>, %c: tensor<16x8xf
 
 // dot C5: types of the instruction.
 func.func @dot_c5_types(%a: tensor<16x16xf32>, %b: tensor<16x8xf32>, %c: tensor<16x8xf32>) {
-  // expected-error @below {{'tile.dot' op has an atom that multiplies 'f32' into 'f32', expected f16, bf16 or, with precision tf32, f32 into f32}}
+  // expected-error @below {{'tile.dot' op has an atom that multiplies 'f32' into 'f32', expected f16, bf16 or, with precision f32 or tf32, f32 into f32}}
   %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [1, 1]> : tensor<16x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>
+  return
+}
+
+// -----
+
+// dot C6: pieces are of f32.
+func.func @dot_c6_pieces(%a: tensor<16x16xf16>, %b: tensor<16x8xf16>, %c: tensor<16x8xf32>) {
+  // expected-error @below {{'tile.dot' op has precision f32 and multiplies 'f16', expected f32}}
+  %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c precision f32 : tensor<16x16xf16>, tensor<16x8xf16>, tensor<16x8xf32>
+  return
+}
+
+// -----
+
+// recompute C1: the tile is of f32.
+func.func @recompute_c1(%a: tensor<16x8xf16>, %x: memref<16x64xf32>, %w: memref<64x8xf32>) {
+  // expected-error @below {{'tile.recompute' op recomputes elements of 'f16', expected f32}}
+  %0 = tile.recompute %a, %x[] affine_map<(d0, d1, d2) -> (d0, d2)>, %w[] affine_map<(d0, d1, d2) -> (d2, d1)> depth 64 : tensor<16x8xf16>, memref<16x64xf32>, memref<64x8xf32>
+  return
+}
+
+// -----
+
+// recompute C1: so are the memrefs.
+func.func @recompute_c1_memref(%a: tensor<16x8xf32>, %x: memref<16x64xf32>, %w: memref<64x8xf16>) {
+  // expected-error @below {{'tile.recompute' op rhs has elements of 'f16', expected f32}}
+  %0 = tile.recompute %a, %x[] affine_map<(d0, d1, d2) -> (d0, d2)>, %w[] affine_map<(d0, d1, d2) -> (d2, d1)> depth 64 : tensor<16x8xf32>, memref<16x64xf32>, memref<64x8xf16>
+  return
+}
+
+// -----
+
+// recompute C2: a map has a symbol for each index.
+func.func @recompute_c2(%a: tensor<16x8xf32>, %x: memref<16x64xf32>, %w: memref<64x8xf32>, %i: index) {
+  // expected-error @below {{'tile.recompute' op map of lhs is affine_map<(d0, d1, d2) -> (d0, d2)>, expected 3 dimensions, 1 symbols and 2 results}}
+  %0 = tile.recompute %a, %x[%i] affine_map<(d0, d1, d2) -> (d0, d2)>, %w[] affine_map<(d0, d1, d2) -> (d2, d1)> depth 64 : tensor<16x8xf32>, memref<16x64xf32>, memref<64x8xf32>
+  return
+}
+
+// -----
+
+// recompute C3: there is something to add.
+func.func @recompute_c3(%a: tensor<16x8xf32>, %x: memref<16x64xf32>, %w: memref<64x8xf32>) {
+  // expected-error @below {{'tile.recompute' op adds 0 products, expected a positive number}}
+  %0 = tile.recompute %a, %x[] affine_map<(d0, d1, d2) -> (d0, d2)>, %w[] affine_map<(d0, d1, d2) -> (d2, d1)> depth 0 : tensor<16x8xf32>, memref<16x64xf32>, memref<64x8xf32>
   return
 }
 
@@ -828,7 +879,7 @@ func.func @dot_c6(%a: tensor<16x16xf16>, %b: tensor<16x8xf16>, %c: tensor<16x8xf
 // -----
 
 // atom C2: multiply-adds are no atom.
-// expected-error @below {{a tile.dot without an atom is of multiply-adds, expected mma_sync}}
+// expected-error @below {{a tile.dot without an atom is of multiply-adds, expected mma_sync or wgmma}}
 "test.op"() {a = #tile.atom<fma, warps = [1, 1]>} : () -> ()
 
 // -----

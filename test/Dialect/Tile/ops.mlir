@@ -124,7 +124,9 @@ tile.kernel @atoms(%x: memref<64x16xbf16>, %w: memref<16x16xbf16>, %u: memref<64
   %e = tile.load %v[%c0, %j] : memref<8x16xf32> -> tensor<8x8xf32>
   %f = tile.dot %d dims [0, 2], %e dims [2, 1], %c precision tf32 atom<mma_sync, warps = [1, 1]> : tensor<32x8xf32>, tensor<8x8xf32>, tensor<32x8xf32>
   %g = tile.dot %d dims [0, 2], %e dims [2, 1], %f precision tf32 : tensor<32x8xf32>, tensor<8x8xf32>, tensor<32x8xf32>
-  tile.store %g, %y[%i, %j] : tensor<32x8xf32>, memref<64x16xf32>
+  // CHECK: tile.recompute %{{.+}}, %{{.+}}[%i] #{{.+}}, %{{.+}}[] #{{.+}} depth 8 : tensor<32x8xf32>, memref<64x8xf32>, memref<8x16xf32>
+  %h = tile.recompute %g, %u[%i] affine_map<(d0, d1, d2)[s0] -> (s0 + d0, d2)>, %v[] affine_map<(d0, d1, d2) -> (d2, d1)> depth 8 : tensor<32x8xf32>, memref<64x8xf32>, memref<8x16xf32>
+  tile.store %h, %y[%i, %j] : tensor<32x8xf32>, memref<64x16xf32>
 }
 
 // -----

@@ -4,7 +4,7 @@
 // A gather of what another one gathers reads the sources of that one.
 //
 //   %c = graph.gather %x by #m where #g, %y by #n where #h      a concatenation
-//   %p = graph.gather %c by #w where #v else -inf               its windows
+//   %p = graph.gather %c by #w where #v else -inf               padding
 //
 // becomes
 //
@@ -27,6 +27,10 @@ using namespace mlir;
 namespace deplo::graph {
 
 bool canCompose(GatherOp outer, GatherOp inner) {
+  for (unsigned k = 0; k < outer.getSources().size(); ++k)
+    if (outer.getSources()[k] == inner.getResult() &&
+        outer.readsGuardedWindows(k))
+      return false;
   return outer.getIndices().empty() && inner.getIndices().empty() &&
          outer.getType().hasStaticShape() && inner.getType().hasStaticShape();
 }

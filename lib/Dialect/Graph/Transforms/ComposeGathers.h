@@ -12,8 +12,9 @@
 
 namespace deplo::graph {
 
-/// Whether `outer` can read what `inner`, a source of it, reads: no coordinate
-/// of either depends on an index.
+/// Whether `outer` can read what `inner`, a source of it, reads, and registers
+/// hold what that takes: no coordinate of either depends on an index, and
+/// windows read one source.
 bool canCompose(GatherOp outer, GatherOp inner);
 
 /// Lets `outer` read the sources of `inner`. Returns what takes its place.

@@ -163,12 +163,12 @@ LogicalResult Preparation::checkFoldedSize(Operation &op) {
   if (!contract)
     return success();
   SymbolicSizes sizes = SymbolicSizes::get(&op);
-  for (auto [axis, size] :
-       llvm::drop_begin(llvm::enumerate(contract.getIterationShape()),
-                        contract.getType().getRank()))
-    if (sizes.isSymbolic(size))
+  SmallVector<int64_t> shape(contract.getIterationShape());
+  for (size_t axis = contract.getType().getRank(); axis < shape.size(); ++axis)
+    if (sizes.isSymbolic(shape[axis]))
       return op.emitOpError()
-             << "sums over axis " << axis << " of size " << sizes.describe(size)
+             << "sums over axis " << axis << " of size "
+             << sizes.describe(shape[axis])
              << ", which is known when the program runs; compile for a fixed "
                 "size of that axis";
   return success();

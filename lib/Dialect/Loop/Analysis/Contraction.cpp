@@ -229,8 +229,7 @@ int64_t Contraction::getElementBytes() {
   return lhs.value.getType().getIntOrFloatBitWidth() / 8;
 }
 
-/// Whether neighbours along the loop of `variable` are neighbours in memory.
-static bool isContiguous(LoadOp load, Value variable) {
+bool isContiguous(LoadOp load, Value variable) {
   auto [strides, offset] = load.getMemRefType().getStridesAndOffset();
   for (auto [coordinate, stride] :
        llvm::zip_equal(load.getMap().getResults(), strides))

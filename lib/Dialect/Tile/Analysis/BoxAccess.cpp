@@ -45,7 +45,7 @@ std::optional<BoxAccess> BoxAccess::get(Operation *op) {
       .Case([](StoreOp store) {
         return getBox(store, store.getValue().getType().getShape());
       })
-      .Case<CopyOp, AsyncCopyOp>([](auto copy) {
+      .Case<CopyOp, AsyncCopyOp, TmaCopyOp>([](auto copy) {
         return getBox(copy, copy.getBuffer().getType().getShape());
       })
       .Default([](Operation *) { return std::nullopt; });
@@ -95,6 +95,24 @@ SmallVector<unsigned> BoxAccess::getMemoryOrder() const {
     if (dim != unit)
       order.push_back(dim);
   return order;
+}
+
+SmallVector<CopyRun> tile::getCopyRuns(Operation *copy,
+                                       ArrayRef<int64_t> vectors) {
+  constexpr int64_t sectorBytes = 32;
+  BoxAccess box = *BoxAccess::get(copy);
+  SmallVector<CopyRun> runs;
+  for (unsigned dim : box.getMemoryOrder())
+    runs.push_back({dim, vectors[dim]});
+  if (runs.empty() || runs.front().dim + 1 == vectors.size())
+    return runs;
+  int64_t sector = sectorBytes / box.getElementBytes();
+  int64_t length = runs.front().length;
+  if (length > sector && length % sector == 0) {
+    runs.front().length = sector;
+    runs.push_back({runs.front().dim, length / sector});
+  }
+  return runs;
 }
 
 MisalignmentOp BoxAccess::getMisalignment(unsigned dim) const {

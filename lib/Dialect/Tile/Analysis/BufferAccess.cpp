@@ -59,13 +59,17 @@ static std::optional<BoxOfBuffer> modelCopy(Operation *copy, BufferType buffer,
   values.back() = vector;
   int64_t left = 32,
           leftWarps = copy->getParentOfType<KernelOp>().getWarps().value_or(1);
-  for (unsigned dim : memoryOrder) {
-    int64_t size = buffer.getShape()[dim] / values[dim];
-    lanes[dim] = std::min(left, size);
-    warps[dim] = std::min(leftWarps, size / lanes[dim]);
-    left /= lanes[dim];
-    leftWarps /= warps[dim];
-    order.push_back(dim);
+  SmallVector<int64_t> vectors(buffer.getShape());
+  vectors.back() /= vector;
+  for (CopyRun run : getCopyRuns(copy, vectors)) {
+    int64_t lanesAlong = std::min(left, run.length);
+    int64_t warpsAlong = std::min(leftWarps, run.length / lanesAlong);
+    lanes[run.dim] *= lanesAlong;
+    warps[run.dim] *= warpsAlong;
+    left /= lanesAlong;
+    leftWarps /= warpsAlong;
+    if (!llvm::is_contained(order, run.dim))
+      order.push_back(run.dim);
   }
   llvm::Expected<LinearLayout> layout =
       LinearLayout::blocked(buffer.getShape(), values, lanes, warps, order);
@@ -104,6 +108,10 @@ std::optional<BufferAccesses> BufferAccesses::get(AllocOp alloc,
         accesses.boxes.push_back(std::move(*box));
       continue;
     }
+    if (isa<AsyncDotOp>(user)) // how it lies is said by the instruction
+      return std::nullopt;
+    if (isa<TmaCopyOp>(user))
+      continue;
     auto read = dyn_cast<ReadOp>(user);
     std::optional<BoxOfBuffer> box;
     if (std::optional<MatrixAccess> matrix =
@@ -144,6 +152,11 @@ std::optional<BankConflicts> BufferAccesses::getCost(SharedAttr layout) const {
   return cost;
 }
 
+Value getMemory(Value buffer) {
+  auto slot = buffer.getDefiningOp<SlotOp>();
+  return slot ? slot.getRing() : buffer;
+}
+
 void setLayout(AllocOp alloc, SharedAttr layout) {
   auto set = [&](Value buffer) {
     auto type = cast<BufferType>(buffer.getType());
@@ -160,7 +173,7 @@ std::string getBufferName(AllocOp alloc,
                           llvm::function_ref<std::string(Value)> getName) {
   BufferType buffer;
   for (Operation *user : getUsers(alloc, buffer))
-    if (isa<CopyOp, AsyncCopyOp>(user))
+    if (isa<CopyOp, AsyncCopyOp, TmaCopyOp>(user))
       return "the buffer of " + getName(BoxAccess::get(user)->memref);
   return "a buffer";
 }

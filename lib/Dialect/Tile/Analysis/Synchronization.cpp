@@ -23,11 +23,6 @@ static int64_t getNumThreads(Operation *op) {
   return op->getParentOfType<KernelOp>().getWarps().value_or(1) * lanes;
 }
 
-static Value getMemory(Value buffer) {
-  auto slot = buffer.getDefiningOp<SlotOp>();
-  return slot ? slot.getRing() : buffer;
-}
-
 /// A copy as the emitter does it: threads take vectors in turn, along rows
 /// where these lie so in memory.
 template <typename OpT> static MemoryAccess getCopied(OpT copy) {
@@ -78,6 +73,10 @@ static std::vector<MemoryAccess> getAccesses(Operation *op) {
       })
       .Case<LoadOp, GatherOp>([](auto load) {
         return Accesses{{load, load.getMemref(), /*isWrite=*/false, {}}};
+      })
+      .Case([](RecomputeOp recompute) {
+        return Accesses{{recompute, recompute.getLhs(), /*isWrite=*/false, {}},
+                        {recompute, recompute.getRhs(), /*isWrite=*/false, {}}};
       })
       .Case([](StoreOp store) {
         return Accesses{{store, store.getMemref(), /*isWrite=*/true, {}}};

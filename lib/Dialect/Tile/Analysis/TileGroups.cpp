@@ -77,6 +77,10 @@ LogicalResult TileGroups::visit(Operation *op) {
     unite(dot.getAccumulator(), dot.getResult());
     return success();
   }
+  if (auto dot = dyn_cast<AsyncDotOp>(op)) {
+    unite(dot.getAccumulator(), dot.getResult());
+    return success();
+  }
   if (auto scan = dyn_cast<ScanOp>(op)) {
     unite(scan.getInput(), scan.getResult());
     if (scan.getCarry())

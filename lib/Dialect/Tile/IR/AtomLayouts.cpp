@@ -12,22 +12,43 @@ using namespace mlir;
 namespace deplo::tile {
 
 /// The last dimension of the result that `dims` has and `others` has not.
-static unsigned getOwnDim(DotOp dot, ArrayRef<int64_t> dims,
+static unsigned getOwnDim(RankedTensorType result, ArrayRef<int64_t> dims,
                           ArrayRef<int64_t> others) {
-  for (int64_t dim = dot.getType().getRank() - 1; dim >= 0; --dim)
+  for (int64_t dim = result.getRank() - 1; dim >= 0; --dim)
     if (llvm::is_contained(dims, dim) && !llvm::is_contained(others, dim) &&
-        dot.getType().getDimSize(dim) > 1)
+        result.getDimSize(dim) > 1)
       return dim;
-  return llvm::is_contained(dims, 0) ? 0 : dot.getType().getRank() - 1;
+  return llvm::is_contained(dims, 0) ? 0 : result.getRank() - 1;
 }
 
 std::pair<unsigned, unsigned> DotOp::getRowAndColumn() {
-  return {getOwnDim(*this, getLhsDims(), getRhsDims()),
-          getOwnDim(*this, getRhsDims(), getLhsDims())};
+  return {getOwnDim(getType(), getLhsDims(), getRhsDims()),
+          getOwnDim(getType(), getRhsDims(), getLhsDims())};
+}
+
+std::pair<unsigned, unsigned> AsyncDotOp::getRowAndColumn() {
+  RankedTensorType type = getResult().getType();
+  return {getOwnDim(type, getLhsDims(), getRhsDims()),
+          getOwnDim(type, getRhsDims(), getLhsDims())};
 }
 
 int64_t DotOp::getAtomDepth() {
+  // Pieces of bf16 take the place of their f32.
+  if (getPrecision() == Precision::F32)
+    return getMmaK(/*elementBits=*/16);
   return getMmaK(getLhs().getType().getElementTypeBitWidth());
+}
+
+int64_t AsyncDotOp::getAtomDepth() {
+  return getMmaK(getLhs().getType().getElementType().getIntOrFloatBitWidth());
+}
+
+llvm::Expected<LinearLayout> getAtomLayout(AsyncDotOp dot) {
+  auto [row, column] = dot.getRowAndColumn();
+  return getWgmmaAccumulator(
+      {dot.getResult().getType().getShape(), dot.getAtom().getWarps(), row,
+       column,
+       dot.getLhs().getType().getElementType().getIntOrFloatBitWidth()});
 }
 
 llvm::Expected<DotLayouts> getAtomLayouts(DotOp dot) {

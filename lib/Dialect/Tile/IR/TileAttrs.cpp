@@ -164,7 +164,7 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 
 LogicalResult
 SharedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   int64_t pad, int64_t swizzle) {
+                   int64_t pad, int64_t swizzle, bool split) {
   if (pad < 0) // C1
     return emitError() << "pad of " << pad << " elements is negative";
   if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128) // C2
@@ -172,6 +172,8 @@ SharedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                        << " bytes, expected 0, 32, 64 or 128";
   if (swizzle != 0 && pad != 0) // C3
     return emitError() << "a swizzled buffer has no pad";
+  if (split && swizzle == 0) // C4
+    return emitError() << "rows are split at a swizzle, there is none";
   return success();
 }
 
@@ -206,7 +208,7 @@ AtomAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   }
   if (kind == AtomKind::FMA) // C2
     return emitError() << "a tile.dot without an atom is of multiply-adds, "
-                          "expected mma_sync";
+                          "expected mma_sync or wgmma";
   return success();
 }
 
@@ -220,7 +222,7 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      int64_t cluster, int64_t chunk, int64_t unroll,
                      ArrayRef<int64_t> thread, int64_t stages, AtomKind atom,
                      ArrayRef<int64_t> warpTile, Precision, Choice, Choice,
-                     Choice, Choice, Choice, Choice) {
+                     Choice, Choice, Choice, Choice, Choice, Choice) {
   auto isPowerOfTwo = [](int64_t value) {
     return value > 0 && llvm::isPowerOf2_64(value);
   };
@@ -268,7 +270,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t warps = 1, vector = 1, cluster = 1, chunk = 0, unroll = 1, stages = 1;
   Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
          asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
-         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,
+         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto;
   AtomKind atom = AtomKind::FMA;
   Precision precision = Precision::IEEE;
   auto parseField = [&]() -> ParseResult {
@@ -301,6 +304,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
                          .Case("swizzle_smem", &swizzleSmem)
                          .Case("pad_smem", &padSmem)
                          .Case("programmatic_launch", &programmaticLaunch)
+                         .Case("tma_copy", &tmaCopy)
+                         .Case("warp_specialize", &warpSpecialize)
                          .Default(nullptr);
     bool isWord = choice || name == "atom" || name == "precision";
     if (!isWord)
@@ -308,8 +313,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
              << "unknown field " << name
              << ", expected block, warps, vector, cluster, chunk, unroll, "
                 "thread, stages, atom, warp_tile, precision, stage_inputs, "
-                "transpose_smem, async_copy, swizzle_smem, pad_smem or "
-                "programmatic_launch";
+                "transpose_smem, async_copy, swizzle_smem, pad_smem, "
+                "programmatic_launch, tma_copy or warp_specialize";
     SMLoc valueLoc = parser.getCurrentLocation();
     StringRef word;
     if (parser.parseKeyword(&word))
@@ -318,7 +323,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       std::optional<AtomKind> kind = symbolizeAtomKind(word);
       if (!kind)
         return parser.emitError(valueLoc)
-               << "atom is fma or mma_sync, got " << word;
+               << "atom is fma, mma_sync or wgmma, got " << word;
       atom = *kind;
       return success();
     }
@@ -326,7 +331,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       std::optional<Precision> mode = symbolizePrecision(word);
       if (!mode)
         return parser.emitError(valueLoc)
-               << "precision is ieee or tf32, got " << word;
+               << "precision is ieee, f32 or tf32, got " << word;
       precision = *mode;
       return success();
     }
@@ -343,7 +348,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<ScheduleAttr>(
       loc, parser.getContext(), block, warps, vector, cluster, chunk, unroll,
       thread, stages, atom, warpTile, precision, stageInputs, transposeSmem,
-      asyncCopy, swizzleSmem, padSmem, programmaticLaunch);
+      asyncCopy, swizzleSmem, padSmem, programmaticLaunch, tmaCopy,
+      warpSpecialize);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -382,6 +388,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   printChoice("swizzle_smem", getSwizzleSmem());
   printChoice("pad_smem", getPadSmem());
   printChoice("programmatic_launch", getProgrammaticLaunch());
+  printChoice("tma_copy", getTmaCopy());
+  printChoice("warp_specialize", getWarpSpecialize());
   printer << ">";
 }
 
@@ -404,6 +412,24 @@ LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
+// TensorMapAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+TensorMapAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                      int64_t argument, int64_t offset, int64_t elementBytes,
+                      DenseI64ArrayAttr extents, DenseI64ArrayAttr strides,
+                      DenseI64ArrayAttr box, int64_t swizzle) {
+  std::string problem = findTensorMapProblem(offset, elementBytes, extents,
+                                             strides, box, swizzle);
+  if (!problem.empty())
+    return emitError() << "tensor map has " << problem;
+  if (argument < 0) // C1
+    return emitError() << "tensor map is of argument " << argument;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // TargetAttr
 //===----------------------------------------------------------------------===//
 
@@ -415,7 +441,8 @@ LogicalResult TargetAttr::verify(
     int64_t sharedPerMultiprocessor, int64_t sharedPerBlock, int64_t l2Bytes,
     int64_t dramBytesPerSecond, int64_t f32FlopsPerSecond,
     int64_t launchNanoseconds, int64_t blocksPerCluster,
-    int64_t multiprocessorsPerGroup, int64_t mmaFlopsPerSecond) {
+    int64_t multiprocessorsPerGroup, int64_t mmaFlopsPerSecond,
+    int64_t wgmmaFlopsPerSecond) {
   for (int64_t value :
        {multiprocessors, warpsPerMultiprocessor, blocksPerMultiprocessor,
         registersPerMultiprocessor, registersPerThread, threadsPerBlock,
@@ -425,9 +452,10 @@ LogicalResult TargetAttr::verify(
     if (value <= 0) // C1
       return emitError() << "target " << chip << " has the number " << value
                          << ", expected positive numbers";
-  if (mmaFlopsPerSecond < 0) // C1
-    return emitError() << "target " << chip << " has the number "
-                       << mmaFlopsPerSecond << ", expected 0 or more";
+  for (int64_t value : {mmaFlopsPerSecond, wgmmaFlopsPerSecond})
+    if (value < 0) // C1
+      return emitError() << "target " << chip << " has the number " << value
+                         << ", expected 0 or more";
   return success();
 }
 

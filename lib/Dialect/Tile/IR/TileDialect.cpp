@@ -99,6 +99,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
           "step of each axis on a function");
     return success();
   }
+  if (name == "tile.maps") {
+    auto maps = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!isa<FunctionOpInterface>(op) || !maps ||
+        !llvm::all_of(maps, llvm::IsaPred<TensorMapAttr>))
+      return op->emitOpError("attribute tile.maps is an array of "
+                             "#tile.tensor_map on a function");
+    return success();
+  }
   if (name == "tile.unroll") {
     auto factor = dyn_cast<IntegerAttr>(attribute.getValue());
     if (!isa<scf::ForOp>(op) || !factor || factor.getInt() < 1)

@@ -299,6 +299,17 @@ LogicalResult CopyOp::verify() {
   return verifyBox(*this, buffer.getRank(), buffer.getElementType());
 }
 
+LogicalResult TmaCopyOp::verify() {
+  BufferType buffer = getBuffer().getType();
+  if (failed(verifyBox(*this, buffer.getRank(),
+                       buffer.getElementType()))) // C1
+    return failure();
+  std::string reason;
+  if (!getTensorMap(*this, /*argument=*/0, reason)) // C2
+    return emitOpError() << reason;
+  return success();
+}
+
 /// Whether `token` has one use: an await, or a loop that carries it, which then
 /// awaits it once.
 static bool isAwaitedOnce(Value token, llvm::SmallPtrSetImpl<Value> &seen) {
@@ -321,13 +332,17 @@ static bool isAwaitedOnce(Value token, llvm::SmallPtrSetImpl<Value> &seen) {
          isAwaitedOnce(loop.getResult(use.getOperandNumber()), seen);
 }
 
+bool isAwaitedOnce(Value token) {
+  llvm::SmallPtrSet<Value, 8> seen;
+  return isAwaitedOnce(token, seen);
+}
+
 LogicalResult AsyncCopyOp::verify() {
   BufferType buffer = getBuffer().getType();
   if (failed(verifyBox(*this, buffer.getRank(), buffer.getElementType())))
     return failure();
   // C6
-  llvm::SmallPtrSet<Value, 8> seen;
-  if (!isAwaitedOnce(getToken(), seen))
+  if (!isAwaitedOnce(getToken()))
     return emitOpError("token must be awaited exactly once by tile.await");
   // C7 (PTX ISA, cp.async: cp-size is 4, 8 or 16)
   if (std::optional<int64_t> vector = getVector()) {
@@ -530,13 +545,13 @@ static LogicalResult verifyAtom(DotOp dot) {
   if (entries != rank) // C5
     return dot.emitOpError() << "has an atom with warps along " << entries
                              << " dimensions, the result has " << rank;
-  bool isTf32 = element.isF32() && dot.getPrecision() == Precision::TF32;
+  bool isInexact = element.isF32() && dot.getPrecision() != Precision::IEEE;
   if (!result.getElementType().isF32() ||
-      !(element.isF16() || element.isBF16() || isTf32)) // C5
+      !(element.isF16() || element.isBF16() || isInexact)) // C5
     return dot.emitOpError()
            << "has an atom that multiplies " << element << " into "
            << result.getElementType() << ", expected f16, bf16 or, with "
-           << "precision tf32, f32 into f32";
+           << "precision f32 or tf32, f32 into f32";
   LayoutAttr layout = getLayout(result);
   if (!layout)
     return success();
@@ -594,9 +609,11 @@ LogicalResult DotOp::verify() {
     if (sizes[dim] < 0) // C2
       return emitOpError() << "dimension " << dim
                            << " of the result is of no operand";
-  if (getPrecision() == Precision::TF32 &&
+  if (getPrecision() != Precision::IEEE &&
       !getLhs().getType().getElementType().isF32()) // C6
-    return emitOpError() << "has precision tf32 and multiplies "
+    return emitOpError() << "has precision "
+                         << stringifyPrecision(getPrecision())
+                         << " and multiplies "
                          << getLhs().getType().getElementType()
                          << ", expected f32";
   if (getAtomAttr())
@@ -613,6 +630,36 @@ LogicalResult DotOp::verify() {
                            << ", whose layout doesn't give threads what their "
                               "elements of "
                            << result << " take";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// RecomputeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult RecomputeOp::verify() {
+  if (getDepth() < 1) // C3
+    return emitOpError() << "adds " << getDepth()
+                         << " products, expected a positive number";
+  if (!getType().getElementType().isF32()) // C1
+    return emitOpError() << "recomputes elements of "
+                         << getType().getElementType() << ", expected f32";
+  for (auto [name, memref, indices, map] :
+       {std::tuple("lhs", getLhs(), getLhsIndices(), getLhsMap()),
+        std::tuple("rhs", getRhs(), getRhsIndices(), getRhsMap())}) {
+    auto type = cast<MemRefType>(memref.getType());
+    if (!type.getElementType().isF32()) // C1
+      return emitOpError() << name << " has elements of "
+                           << type.getElementType() << ", expected f32";
+    if (map.getNumDims() != getType().getRank() + 1 ||
+        map.getNumSymbols() != indices.size() ||
+        map.getNumResults() != type.getRank()) // C2
+      return emitOpError() << "map of " << name << " is "
+                           << AffineMapAttr::get(map) << ", expected "
+                           << getType().getRank() + 1 << " dimensions, "
+                           << indices.size() << " symbols and "
+                           << type.getRank() << " results";
   }
   return success();
 }

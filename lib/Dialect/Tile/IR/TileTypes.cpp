@@ -65,6 +65,14 @@ BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult
+MBarriersType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                      int64_t count) {
+  if (count < 1) // C1
+    return emitError() << "expected at least one barrier, got " << count;
+  return success();
+}
+
 SharedBuffer BufferType::getModel() const {
   SharedBuffer model;
   model.shape.assign(getShape().begin(), getShape().end());
@@ -72,6 +80,8 @@ SharedBuffer BufferType::getModel() const {
   model.pad = getLayout().getPad();
   int64_t rowBytes =
       getShape().empty() ? 0 : getShape().back() * model.elementBytes;
+  if (getLayout().getSplit())
+    rowBytes = model.splitBytes = getLayout().getSwizzle();
   model.swizzle = Swizzle::ofRows(getLayout().getSwizzle(), rowBytes);
   return model;
 }

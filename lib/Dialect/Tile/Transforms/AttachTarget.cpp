@@ -37,7 +37,7 @@ TargetAttr getTargetAttr(MLIRContext *context,
       target.sharedPerBlock, target.l2Bytes, target.dramBytesPerSecond,
       target.f32FlopsPerSecond, target.launchNanoseconds,
       target.blocksPerCluster, target.multiprocessorsPerGroup,
-      target.mmaFlopsPerSecond);
+      target.mmaFlopsPerSecond, target.wgmmaFlopsPerSecond);
 }
 
 TargetDescription describe(TargetAttr target) {
@@ -57,7 +57,8 @@ TargetDescription describe(TargetAttr target) {
           target.getLaunchNanoseconds(),
           target.getBlocksPerCluster(),
           target.getMultiprocessorsPerGroup(),
-          target.getMmaFlopsPerSecond()};
+          target.getMmaFlopsPerSecond(),
+          target.getWgmmaFlopsPerSecond()};
 }
 
 namespace {

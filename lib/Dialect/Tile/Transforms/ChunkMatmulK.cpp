@@ -25,6 +25,13 @@
 //
 // because the error of a sum grows with the terms that one value takes up.
 //
+// With precision f32, what tensor cores make infinite or NaN of pieces of the
+// factors is computed again from these,
+//
+//   %r = tile.recompute %s, %x[%i] ..., %w[%j] ... depth 512
+//
+// and is what IEEE 754 says.
+//
 // Legality: the reduction adds products of two factors (or of what extends them
 // to the accumulator's type), each a load or computed from loads element by
 // element (ChunkOperands). Chunks are added in ascending order. Elements
@@ -60,8 +67,50 @@ using namespace deplo::tile;
 // Rewriting
 //===----------------------------------------------------------------------===//
 
+/// Where in memory the products of `factor` with the accumulator's coordinates
+/// and the reduced one are; appends what the symbols of the map stand for.
+static AffineMap getAccessMap(const Factor &factor, Value variable,
+                              int64_t rank, SmallVectorImpl<Value> &symbols) {
+  LoadOp load = factor.load;
+  BoxAccess box = *BoxAccess::get(load);
+  MLIRContext *context = load.getContext();
+  SmallVector<AffineExpr> coordinates;
+  for (Value index : load.getIndices()) {
+    AffineIndex moved = AffineIndex::get(index);
+    if (moved.base == variable) {
+      coordinates.push_back(getAffineDimExpr(rank, context) * moved.scale +
+                            moved.offset);
+      continue;
+    }
+    coordinates.push_back(getAffineSymbolExpr(symbols.size(), context));
+    symbols.push_back(index);
+  }
+  for (auto [tileDim, dim, step] : llvm::enumerate(box.dims, box.steps))
+    coordinates[dim] = coordinates[dim] +
+                       getAffineDimExpr(factor.dims[tileDim], context) * step;
+  return AffineMap::get(rank + 1, symbols.size(), coordinates, context);
+}
+
+/// `total`, the sum in pieces, with what is not finite computed again.
+static Value recompute(OpBuilder &builder, const SumOfProducts &sum,
+                       Value total, int64_t depth) {
+  int64_t rank = cast<RankedTensorType>(total.getType()).getRank();
+  SmallVector<Value> lhsIndices, rhsIndices;
+  loop::ReduceOp reduce = sum.reduce;
+  Value variable = reduce.getInductionVar();
+  AffineMap lhsMap = getAccessMap(sum.lhs, variable, rank, lhsIndices);
+  AffineMap rhsMap = getAccessMap(sum.rhs, variable, rank, rhsIndices);
+  LoadOp lhs = sum.lhs.load, rhs = sum.rhs.load;
+  return RecomputeOp::create(builder, total.getLoc(), total.getType(), total,
+                             lhs.getMemref(), lhsIndices, lhsMap,
+                             rhs.getMemref(), rhsIndices, rhsMap, depth);
+}
+
 static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
                   bool twoLevels) {
+  // What is computed of loads can't be computed again from memory alone.
+  if (precision == Precision::F32 && (sum.lhs.isMapped() || sum.rhs.isMapped()))
+    precision = Precision::IEEE;
   loop::ReduceOp reduce = sum.reduce;
   Location loc = reduce.getLoc();
   auto type = cast<RankedTensorType>(reduce.getResult(0).getType());
@@ -98,7 +147,11 @@ static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
   if (twoLevels)
     dot = arith::AddFOp::create(builder, loc, total, dot);
   scf::YieldOp::create(builder, loc, dot);
-  reduce.replaceAllUsesWith(loop.getResults());
+  builder.setInsertionPointAfter(loop);
+  Value result = loop.getResult(0);
+  if (isF32 && precision == Precision::F32)
+    result = recompute(builder, sum, result, extent);
+  reduce.replaceAllUsesWith(ValueRange(result));
   reduce.erase();
 }
 

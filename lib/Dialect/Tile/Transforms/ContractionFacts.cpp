@@ -5,7 +5,10 @@
 
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/FusionCost.h"
+#include "deplo/Analysis/MmaModel.h"
+#include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 using namespace mlir;
@@ -15,8 +18,8 @@ namespace deplo::tile {
 FailureOr<Precision> parsePrecision(StringRef text, ModuleOp module) {
   if (std::optional<Precision> precision = symbolizePrecision(text))
     return *precision;
-  return module.emitError()
-         << "schedule: precision is '" << text << "', expected ieee or tf32";
+  return module.emitError() << "schedule: precision is '" << text
+                            << "', expected ieee, f32 or tf32";
 }
 
 /// What it takes to compute one element of each of `operands`.
@@ -45,6 +48,11 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.rows = contraction.getRows();
   facts.columns = contraction.getColumns();
   facts.depth = contraction.getDepth();
+  SymbolicSizes sizes = SymbolicSizes::get(contraction.reduce);
+  if (sizes.isSymbolic(facts.rows)) {
+    facts.leastRows = std::max<int64_t>(sizes.getMin(facts.rows), 1);
+    facts.mostRows = sizes.getMax(facts.rows);
+  }
   facts.elementBytes = contraction.getElementBytes();
   facts.sums = contraction.products.size();
   facts.ofRows = getOperandFacts(contraction.getOperands(/*ofRows=*/true));
@@ -53,16 +61,106 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.isRhsAlongDepth = layouts[1] == 'T';
   facts.inTwoLevels = precision == Precision::IEEE &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
+  facts.inPieces =
+      precision == Precision::F32 && contraction.lhs.value.getType().isF32();
   return facts;
 }
 
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target) {
   Type element = contraction.lhs.value.getType();
+  // Sums in pieces may have to be computed again from memory.
+  auto isMapped = [](const loop::Contraction::Product &product) {
+    return product.lhs.isMapped() || product.rhs.isMapped();
+  };
+  if (element.isF32() && precision == Precision::F32 &&
+      llvm::any_of(contraction.products, isMapped))
+    return false;
   return target.mmaFlopsPerSecond > 0 &&
          contraction.reduce.getResult(0).getType().isF32() &&
          (element.isF16() || element.isBF16() ||
-          (element.isF32() && precision == Precision::TF32));
+          (element.isF32() && precision != Precision::IEEE));
+}
+
+bool prefersMma(loop::Contraction &contraction, Precision precision,
+                const TargetDescription &target) {
+  if (!suitsMma(contraction, precision, target))
+    return false;
+  ContractionFacts facts = getContractionFacts(contraction, precision);
+  if (!facts.inPieces)
+    return true;
+  std::string error;
+  std::optional<MmaChoice> mma = chooseMma(facts, target, {}, error);
+  std::optional<ContractionChoice> fma = chooseContraction(
+      getContractionFacts(contraction, getPrecisionOfFMA(precision)), target,
+      {}, error);
+  return mma && (!fma || mma->nanoseconds < fma->nanoseconds);
+}
+
+bool suitsWgmma(loop::Contraction &contraction,
+                const TargetDescription &target) {
+  Type element = contraction.lhs.value.getType();
+  Value depth = contraction.reduce.getInductionVar();
+  // Buffers have what memory has, along the sum or along the result.
+  auto suits = [&](const loop::Contraction::Operand &operand, unsigned axis) {
+    return !operand.isMapped() &&
+           (loop::isContiguous(operand.load, depth) ||
+            loop::isContiguous(operand.load,
+                               contraction.axes[axis].getInductionVar()));
+  };
+  return target.wgmmaFlopsPerSecond > 0 &&
+         (element.isF16() || element.isBF16()) &&
+         llvm::all_of(contraction.products, [&](auto &product) {
+           return suits(product.lhs, product.rowAxis) &&
+                  suits(product.rhs, product.columnAxis);
+         });
+}
+
+/// Whether a tensor map can copy boxes of what `load` reads.
+static bool suitsTensorMap(loop::LoadOp load, const SymbolicSizes &sizes,
+                           int64_t alignment) {
+  constexpr int64_t unit = 16, mostDims = 5;
+  MemRefType type = load.getMemRefType();
+  auto [strides, offset] = type.getStridesAndOffset();
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  SmallVector<int64_t> numbers(type.getShape());
+  llvm::append_range(numbers, strides);
+  numbers.push_back(offset);
+  if (alignment < unit || type.getRank() > mostDims || load.getOtherwise() ||
+      llvm::any_of(numbers,
+                   [&](int64_t number) { return sizes.isSymbolic(number); }) ||
+      offset * bytes % unit != 0)
+    return false;
+  return llvm::all_of(llvm::zip_equal(type.getShape(), strides), [&](auto dim) {
+    auto [size, stride] = dim;
+    return size == 1 || stride == 1 ||
+           (stride > 0 && stride * bytes % unit == 0);
+  });
+}
+
+std::optional<std::pair<AtomKind, MmaChoice>>
+chooseTensorCores(loop::Contraction &contraction, Precision precision,
+                  const TargetDescription &target, int64_t alignment,
+                  const SymbolicSizes &sizes, const MmaPins &pins,
+                  std::optional<AtomKind> atom, std::string &error) {
+  ContractionFacts facts = getContractionFacts(contraction, precision);
+  bool mayChoose =
+      suitsWgmma(contraction, target) &&
+      llvm::all_of(contraction.products, [&](auto &product) {
+        return suitsTensorMap(product.lhs.load, sizes, alignment) &&
+               suitsTensorMap(product.rhs.load, sizes, alignment);
+      });
+  std::optional<MmaChoice> byWgmma, byMma;
+  std::string reason;
+  if (atom == AtomKind::Wgmma || (!atom && mayChoose))
+    byWgmma = chooseWgmma(facts, target, pins, atom ? error : reason);
+  if (atom != AtomKind::Wgmma)
+    byMma = chooseMma(facts, target, pins, error);
+  if (byWgmma && (!byMma || byWgmma->nanoseconds < byMma->nanoseconds))
+    return std::pair(AtomKind::Wgmma, *byWgmma);
+  if (byMma)
+    return std::pair(AtomKind::MmaSync, *byMma);
+  return std::nullopt;
 }
 
 } // namespace deplo::tile

@@ -64,7 +64,7 @@ static SmallVector<AllocOp> getFilledBuffers(scf::ForOp loop) {
       continue;
     bool isFilled = llvm::all_of(alloc->getUsers(), [&](Operation *user) {
       return user == copy ||
-             (isa<ReadOp>(user) && loop->isAncestor(user) &&
+             (isa<ReadOp, AsyncDotOp>(user) && loop->isAncestor(user) &&
               copy->isBeforeInBlock(
                   loop.getBody()->findAncestorOpInBlock(*user)));
     });

@@ -82,12 +82,11 @@ static bool hasStepsOfMma(scf::ForOp loop) {
          (*dots.begin()).getAtomAttr();
 }
 
-/// Whether chunks are copied by single elements, each with an address and bounds
-/// that every iteration that is laid out keeps in registers.
+/// Whether chunks are copied by single elements, each with an address and
+/// bounds that every iteration that is laid out keeps in registers.
 static bool copiesElements(scf::ForOp loop) {
-  return llvm::any_of(loop.getOps<AsyncCopyOp>(), [](AsyncCopyOp copy) {
-    return copy.getVector() == 1;
-  });
+  return llvm::any_of(loop.getOps<AsyncCopyOp>(),
+                      [](AsyncCopyOp copy) { return copy.getVector() == 1; });
 }
 
 int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {

@@ -71,7 +71,12 @@ struct RasterizeGridPass
     auto options = remark::RemarkOpts::name("RasterizeGrid")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    bool hasDot = kernel.walk([](DotOp) { return WalkResult::interrupt(); })
+    bool hasDot = kernel
+                      .walk([](Operation *op) {
+                        return isa<DotOp, AsyncDotOp>(op)
+                                   ? WalkResult::interrupt()
+                                   : WalkResult::advance();
+                      })
                       .wasInterrupted();
     auto miss = [&](StringRef reason) {
       remark::missed(kernel.getLoc(), options) << remark::add("{0}", reason);

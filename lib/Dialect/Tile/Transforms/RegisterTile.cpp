@@ -213,6 +213,21 @@ static LogicalResult chooseDotLayouts(KernelOp kernel, TileGroups &tiles,
     }
     return WalkResult::advance();
   });
+  if (result.wasInterrupted())
+    return failure();
+  result = kernel.walk([&](AsyncDotOp dot) {
+    unsigned id = tiles.getGroup(dot.getResult());
+    llvm::Expected<LinearLayout> wanted = getAtomLayout(dot);
+    if (!wanted) {
+      dot.emitOpError() << "can't be shared out among threads: "
+                        << llvm::toString(wanted.takeError());
+      return WalkResult::interrupt();
+    }
+    if (!tiles.groups[id].layout)
+      anchors.push_back(id);
+    tiles.groups[id].layout = *wanted;
+    return WalkResult::advance();
+  });
   return failure(result.wasInterrupted());
 }
 

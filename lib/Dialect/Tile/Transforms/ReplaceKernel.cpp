@@ -25,19 +25,26 @@ namespace deplo::tile {
 
 std::optional<double> estimateKernel(loop::KernelOp kernel,
                                      const TargetDescription &target,
-                                     int64_t alignment, Precision precision) {
+                                     int64_t alignment,
+                                     const SymbolicSizes &sizes,
+                                     Precision precision) {
   std::string error;
   auto getTime = [](const auto &choice) {
     return choice ? std::optional(choice->nanoseconds) : std::nullopt;
   };
   if (auto contraction = loop::findContraction(kernel)) {
-    ContractionFacts facts = getContractionFacts(*contraction, precision);
-    if (suitsMma(*contraction, precision, target))
-      return getTime(chooseMma(facts, target, {}, error));
-    return getTime(chooseContraction(facts, target, {}, error));
+    if (prefersMma(*contraction, precision, target)) {
+      auto choice =
+          chooseTensorCores(*contraction, precision, target, alignment, sizes,
+                            {}, std::nullopt, error);
+      return choice ? std::optional(choice->second.nanoseconds) : std::nullopt;
+    }
+    return getTime(chooseContraction(
+        getContractionFacts(*contraction, getPrecisionOfFMA(precision)), target,
+        {}, error));
   }
-  return getTime(
-      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error));
+  return getTime(chooseSchedule(getScheduleFacts(kernel, alignment, sizes),
+                                target, {}, error));
 }
 
 std::optional<double> estimateSplit(const Split &split,
@@ -45,8 +52,8 @@ std::optional<double> estimateSplit(const Split &split,
                                     int64_t alignment, Precision precision) {
   double sum = 0;
   for (const SplitKernel &part : split.kernels) {
-    std::optional<double> time =
-        estimateKernel(part.kernel.get(), target, alignment, precision);
+    std::optional<double> time = estimateKernel(
+        part.kernel.get(), target, alignment, split.sizes, precision);
     if (!time)
       return std::nullopt;
     sum += *time;

@@ -173,7 +173,6 @@ void FactFinder::mergeWindows() {
 ScheduleFacts FactFinder::run() {
   // What is on chip must hold the largest of the sizes that a launch may give,
   // and a launch the blocks.
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (loop::ForOp loop : getAxisLoops(kernel)) {
     if (loop.getExtent() != 1)
       dimOf[loop.getInductionVar()] = facts.axes.size();
@@ -217,7 +216,8 @@ ScheduleFacts FactFinder::run() {
   return facts;
 }
 
-ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment) {
-  return FactFinder(kernel, alignment).run();
+ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment,
+                               const SymbolicSizes &sizes) {
+  return FactFinder(kernel, alignment, sizes).run();
 }
 } // namespace deplo::tile

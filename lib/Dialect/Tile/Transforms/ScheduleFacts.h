@@ -10,6 +10,7 @@
 
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -18,8 +19,9 @@ namespace deplo::tile {
 /// Reads the facts of a kernel that the model asks for.
 class FactFinder {
 public:
-  FactFinder(loop::KernelOp kernel, int64_t alignment)
-      : kernel(kernel), alignment(alignment) {}
+  FactFinder(loop::KernelOp kernel, int64_t alignment,
+             const SymbolicSizes &sizes)
+      : kernel(kernel), alignment(alignment), sizes(sizes) {}
 
   ScheduleFacts run();
 
@@ -38,6 +40,7 @@ private:
 
   loop::KernelOp kernel;
   int64_t alignment;
+  const SymbolicSizes &sizes;
   ScheduleFacts facts;
   /// The dimension of each induction variable of more than one iteration.
   llvm::DenseMap<mlir::Value, unsigned> dimOf;

@@ -15,8 +15,7 @@ namespace deplo::tile {
 static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
     "atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, "
-    "pad_smem, "
-    "programmatic_launch";
+    "pad_smem, programmatic_launch, tma_copy, warp_specialize";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -93,7 +92,7 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
   }
   if (name == "atom") {
     pins.atom = symbolizeAtomKind(value);
-    return pins.atom ? success() : LogicalResult(bad("fma or mma_sync"));
+    return pins.atom ? success() : LogicalResult(bad("fma, mma_sync or wgmma"));
   }
   if (name == "stage_inputs") {
     if (failed(setChoice(pins.stageInputs)))
@@ -112,6 +111,10 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.padSmem);
   if (name == "programmatic_launch")
     return setChoice(pins.programmaticLaunch);
+  if (name == "tma_copy")
+    return setChoice(pins.tmaCopy);
+  if (name == "warp_specialize")
+    return setChoice(pins.warpSpecialize);
   return module.emitError() << "schedule: there is no knob '" << name
                             << "', expected one of " << knobs;
 }

@@ -21,7 +21,8 @@ struct Pins {
   llvm::SmallVector<int64_t> warpTile;
   Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
          asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
-         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto;
+         padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,
+         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto;
 };
 
 /// The pins in `text`, `name=value` with commas between them, or an error at

@@ -66,7 +66,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
                                          const TargetDescription &target) {
   if (auto contraction = loop::findContraction(kernel))
     return select(*contraction, pins, target);
-  ScheduleFacts facts = getScheduleFacts(kernel, alignment);
+  ScheduleFacts facts =
+      getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel));
   std::string error;
   std::optional<ScheduleChoice> choice =
       chooseSchedule(facts, target, pins.numbers, error);
@@ -77,7 +78,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       choice->cluster, choice->chunk, choice->unroll, /*thread=*/{},
       /*stages=*/1, AtomKind::FMA, /*warpTile=*/{}, Precision::IEEE,
       pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
-      pins.padSmem, pins.programmaticLaunch));
+      pins.padSmem, pins.programmaticLaunch, pins.tmaCopy,
+      pins.warpSpecialize));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -132,23 +134,25 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   numbers.chunk = pins.numbers.chunk.value_or(0);
   numbers.stages = pins.stages.value_or(0);
   std::string error;
-  std::optional<MmaChoice> choice =
-      chooseMma(getContractionFacts(contraction, mode), target, numbers, error);
-  if (!choice)
+  auto chosen =
+      chooseTensorCores(contraction, mode, target, alignment,
+                        SymbolicSizes::get(kernel), numbers, pins.atom, error);
+  if (!chosen)
     return kernel.emitOpError("has no schedule: ") << error;
+  auto [atom, choice] = *chosen;
   SmallVector<int64_t> block(contraction.axes.size(), 1);
-  block[contraction.rowAxis] = choice->blockRows;
-  block[contraction.columnAxis] = choice->blockColumns;
+  block[contraction.rowAxis] = choice.blockRows;
+  block[contraction.columnAxis] = choice.blockColumns;
   // The widest access: what a thread holds of a fragment is narrower.
   int64_t vector =
       pins.numbers.vector.value_or(16 / contraction.getElementBytes());
   kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), block, choice->warps, vector, /*cluster=*/1, choice->chunk,
-      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice->stages,
-      AtomKind::MmaSync, {choice->warpRows, choice->warpColumns}, mode,
-      pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
-      pins.padSmem, pins.programmaticLaunch));
-  report(contraction, *choice);
+      &getContext(), block, choice.warps, vector, /*cluster=*/1, choice.chunk,
+      pins.numbers.unroll.value_or(4), /*thread=*/{}, choice.stages, atom,
+      {choice.warpRows, choice.warpColumns}, mode, pins.stageInputs,
+      pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
+  report(contraction, choice);
   return success();
 }
 
@@ -163,18 +167,25 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
            << "has no schedule: block has " << given.block->size()
            << " sizes, the kernel has " << contraction.axes.size() << " axes";
   bool isMma = suitsMma(contraction, mode, target);
-  if (pins.atom == AtomKind::MmaSync && !isMma)
+  if (pins.atom.value_or(AtomKind::FMA) != AtomKind::FMA && !isMma)
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip
-           << " multiply no such elements; drop atom=mma_sync, or choose "
-              "precision=tf32 for f32";
+           << " multiply no such elements; drop the atom, or choose "
+              "precision=f32 or tf32 for f32";
+  if (pins.atom == AtomKind::Wgmma && !suitsWgmma(contraction, target))
+    return kernel.emitOpError("has no schedule: ")
+           << target.chip << " multiplies no such operands by wgmma, which "
+           << "takes rows of f16 or bf16 that are summed over, or are the "
+              "result's, on sm_90a; drop atom=wgmma";
   // A thread's tile is of multiply-adds.
-  if (pins.atom.value_or(pins.thread.empty()
-                             ? AtomKind::MmaSync
-                             : AtomKind::FMA) == AtomKind::MmaSync &&
-      isMma)
+  bool isFma = pins.atom ? pins.atom == AtomKind::FMA
+                         : !pins.thread.empty() ||
+                               (pins.warpTile.empty() &&
+                                !prefersMma(contraction, mode, target));
+  if (!isFma && isMma)
     return selectMma(contraction, pins, target);
-  ContractionFacts facts = getContractionFacts(contraction, mode);
+  Precision precision = getPrecisionOfFMA(mode);
+  ContractionFacts facts = getContractionFacts(contraction, precision);
   if (given.block) {
     numbers.blockRows = (*given.block)[contraction.rowAxis];
     numbers.blockColumns = (*given.block)[contraction.columnAxis];
@@ -188,6 +199,8 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   numbers.unroll = given.unroll.value_or(0);
   numbers.vector = given.vector.value_or(0);
   numbers.stages = pins.stages.value_or(0);
+  if (pins.transposeSmem != Choice::Auto)
+    numbers.isTransposed = pins.transposeSmem == Choice::Always;
   std::string error;
   std::optional<ContractionChoice> choice =
       chooseContraction(facts, target, numbers, error);
@@ -201,9 +214,10 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       &getContext(), block, choice->warps, choice->vector, /*cluster=*/1,
       choice->chunk, choice->unroll,
       {choice->threadRows, choice->threadColumns}, choice->stages,
-      AtomKind::FMA, /*warpTile=*/{}, mode, pins.stageInputs,
-      pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch));
+      AtomKind::FMA, /*warpTile=*/{}, precision, pins.stageInputs,
+      choice->isTransposed ? Choice::Always : pins.transposeSmem,
+      pins.asyncCopy, pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch,
+      pins.tmaCopy, pins.warpSpecialize));
   report(contraction, *choice);
   return success();
 }
@@ -244,8 +258,9 @@ LogicalResult SelectSchedulePass::selectLike(loop::KernelOp kernel,
     std::string error;
     if (cast<ScheduleAttr>(kernel.getScheduleAttr()).getWarps() ==
             schedule.getWarps() ||
-        !chooseSchedule(getScheduleFacts(kernel, alignment), target,
-                        like.numbers, error))
+        !chooseSchedule(
+            getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel)),
+            target, like.numbers, error))
       return success();
     return select(kernel, like, target);
   }
@@ -286,6 +301,20 @@ LogicalResult SelectSchedulePass::alignParts(ConcatOp concat, const Pins &pins,
       *llvm::max_element(kernels, [](loop::KernelOp a, loop::KernelOp b) {
         return loop::computeCost(a).bytesRead < loop::computeCost(b).bytesRead;
       });
+  auto separate = [&](StringRef reason) {
+    remark::missed(concat.getLoc(), remark::RemarkOpts::name("SelectSchedule")
+                                        .category(DEBUG_TYPE)
+                                        .function(concat.getSymName()))
+        << "its parts " << reason << " and are launched one after the other";
+    separateParts(concat);
+    return success();
+  };
+  auto usesMaps = [](loop::KernelOp kernel) {
+    return cast<ScheduleAttr>(kernel.getScheduleAttr()).getAtom() ==
+           AtomKind::Wgmma;
+  };
+  if (llvm::any_of(kernels, usesMaps))
+    return separate("copy by tensor maps, arguments of a launch of their own,");
   for (loop::KernelOp kernel : kernels)
     if (kernel != leader && failed(selectLike(kernel, leader, pins, target)))
       return failure();
@@ -294,15 +323,7 @@ LogicalResult SelectSchedulePass::alignParts(ConcatOp concat, const Pins &pins,
     auto schedule = cast<ScheduleAttr>(kernel.getScheduleAttr());
     return schedule.getWarps() == warps && schedule.getCluster() == 1;
   });
-  if (isAligned)
-    return success();
-  remark::missed(concat.getLoc(), remark::RemarkOpts::name("SelectSchedule")
-                                      .category(DEBUG_TYPE)
-                                      .function(concat.getSymName()))
-      << "its parts want blocks of different sizes and are launched one after "
-         "the other";
-  separateParts(concat);
-  return success();
+  return isAligned ? success() : separate("want blocks of different sizes");
 }
 
 void SelectSchedulePass::runOnOperation() {

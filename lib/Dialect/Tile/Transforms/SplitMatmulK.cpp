@@ -94,7 +94,8 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     reason = pinned == 1 ? "the schedule says one part" : "its sums are short";
     return std::nullopt;
   }
-  std::optional<double> whole = estimateKernel(kernel, target, alignment, mode);
+  std::optional<double> whole = estimateKernel(
+      kernel, target, alignment, SymbolicSizes::get(kernel), mode);
   double least = whole ? worthSplitting * *whole : HUGE_VAL;
   double quickest = HUGE_VAL;
   std::optional<Split> best;

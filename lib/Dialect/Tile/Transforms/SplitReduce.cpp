@@ -29,6 +29,9 @@
 //   }
 //
 // What parts of one length leave over is one more part, by a kernel of its own.
+// A number of elements that is known when the program runs is divided by what
+// divides all of those that there may be: 4096 rows of any length have 1024
+// parts of 4 rows.
 // If the kernel has other loops, a kernel totals the parts, and the rest loads
 // the total: then a sweep over the row is an axis of the rest, as long as no
 // other reduction is left.
@@ -115,18 +118,14 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
     reason = "the kernel has a scan";
     return std::nullopt;
   }
-  if (sizes.isSymbolic(reduce.getExtent())) {
-    reason = "how many elements it reduces is known when the program runs";
-    return std::nullopt;
-  }
   if (parts == 1) {
     reason = "the option says one part";
     return std::nullopt;
   }
   std::string error;
-  std::optional<ScheduleChoice> whole =
-      chooseSchedule(getScheduleFacts(kernel, alignment), target, {}, error);
-  int64_t most = std::min<int64_t>(reduce.getExtent() / leastPart,
+  std::optional<ScheduleChoice> whole = chooseSchedule(
+      getScheduleFacts(kernel, alignment, sizes), target, {}, error);
+  int64_t most = std::min<int64_t>(sizes.getMax(reduce.getExtent()) / leastPart,
                                    mostBlocks * target.multiprocessors);
   if (parts == 0 &&
       (!whole || most < 2 || whole->blocks >= 2 * target.multiprocessors)) {
@@ -145,6 +144,11 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   for (int64_t count = first; count <= last; count *= 2) {
     FailureOr<Split> split =
         splitReductions(kernel, count, parts ? 2 : leastPart);
+    if (failed(split) && sizes.isSymbolic(reduce.getExtent())) {
+      // Fewer parts may divide every size that there may be.
+      reason = "what divides every number of elements is no number of parts";
+      continue;
+    }
     if (failed(split)) {
       reason = "its loads can't be divided by a view";
       return std::nullopt;
@@ -158,7 +162,7 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   }
   times = llvm::formatv("{0:f2} us instead of {1:f2} us", quickest * 1e-3,
                         whole ? whole->nanoseconds * 1e-3 : HUGE_VAL);
-  if (!best)
+  if (!best && reason.empty())
     reason = "parts in kernels of their own don't pay: " + times;
   return best;
 }

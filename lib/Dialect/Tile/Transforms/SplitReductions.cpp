@@ -6,6 +6,7 @@
 
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AffineExpr.h"
@@ -39,8 +40,10 @@ struct Partials {
 
 class Splitter {
 public:
-  explicit Splitter(loop::KernelOp kernel) : builder(kernel.getContext()) {
+  explicit Splitter(loop::KernelOp kernel)
+      : builder(kernel.getContext()), sizes(SymbolicSizes::get(kernel)) {
     rest = kernel.clone();
+    split.sizes = sizes;
     numBuffers = kernel.getArguments().size();
     for (unsigned buffer = 0; buffer < numBuffers; ++buffer)
       restOperands.push_back({buffer, {}});
@@ -73,6 +76,7 @@ private:
   void dropUnused();
 
   OpBuilder builder;
+  SymbolicSizes sizes;
   OwningOpRef<loop::KernelOp> rest;
   SmallVector<SplitOperand> restOperands;
   unsigned numBuffers;
@@ -85,17 +89,22 @@ private:
 } // namespace
 
 /// Between `parts` and twice as many parts of one length, which keeps the start
-/// of each as aligned as can be; else something is left over.
-static Parts getParts(int64_t extent, int64_t parts) {
+/// of each as aligned as can be; else something is left over. Of an extent that
+/// is known when the program runs there may be nothing left, as no view has as
+/// much.
+static std::optional<Parts> getParts(int64_t extent, int64_t parts,
+                                     bool isSymbolic) {
   for (int64_t aligned : {64, 16, 8, 4})
     for (int64_t count = parts; count < 2 * parts; ++count)
       if (extent % (count * aligned) == 0)
-        return {count, extent / count, 0};
+        return Parts{count, extent / count, 0};
+  if (isSymbolic)
+    return std::nullopt;
   constexpr int64_t aligned = 64;
   int64_t length = extent / parts;
   if (length >= aligned)
     length -= length % aligned;
-  return {extent / length, length, extent % length};
+  return Parts{extent / length, length, extent % length};
 }
 
 /// The operations outside of `reduce` that its body needs, in order.
@@ -285,7 +294,8 @@ void Splitter::storeResults(SplitKernel &kernel, ValueRange values,
 /// Where the number of an iteration is a value, it goes on counting from the
 /// first iteration of the part, or of the tail if `part` is null.
 static LogicalResult shiftNumbers(loop::ReduceOp copy, Value part,
-                                  const Parts &parts) {
+                                  const Parts &parts,
+                                  const SymbolicSizes &sizes) {
   for (Operation *user :
        llvm::make_early_inc_range(copy.getInductionVar().getUsers())) {
     if (isa<loop::LoadOp>(user))
@@ -297,6 +307,13 @@ static LogicalResult shiftNumbers(loop::ReduceOp copy, Value part,
     Location loc = number.getLoc();
     Type type = number.getType();
     auto constant = [&](int64_t value) -> Value {
+      if (sizes.isSymbolic(value)) {
+        Value size =
+            loop::SizeOp::create(builder, loc, builder.getI64Type(), value);
+        return type == size.getType()
+                   ? size
+                   : arith::TruncIOp::create(builder, loc, type, size);
+      }
       return arith::ConstantOp::create(builder, loc,
                                        builder.getIntegerAttr(type, value));
     };
@@ -349,7 +366,7 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   for (loop::LoadOp load : loads)
     if (failed(redirect(load, kernel, copy.getInductionVar(), part, parts)))
       return failure();
-  return shiftNumbers(copy, part, parts);
+  return shiftNumbers(copy, part, parts, sizes);
 }
 
 /// A reduction over the parts in `buffers`.
@@ -440,7 +457,11 @@ void Splitter::dropUnused() {
 }
 
 LogicalResult Splitter::splitOne(loop::ReduceOp reduce, int64_t count) {
-  Parts parts = getParts(reduce.getExtent(), count);
+  std::optional<Parts> found =
+      getParts(reduce.getExtent(), count, sizes.isSymbolic(reduce.getExtent()));
+  if (!found)
+    return failure();
+  Parts parts = *found;
   if (split.extent == 0) {
     split.extent = reduce.getExtent();
     split.parts = parts.getTotal();
@@ -458,7 +479,8 @@ LogicalResult Splitter::splitOne(loop::ReduceOp reduce, int64_t count) {
 FailureOr<Split> Splitter::run(int64_t parts, int64_t leastPart) {
   auto findLong = [&]() -> loop::ReduceOp {
     for (auto reduce : getAxisBody()->getOps<loop::ReduceOp>())
-      if (reduce.getExtent() / leastPart >= parts && !totals.contains(reduce))
+      if (sizes.getMax(reduce.getExtent()) / leastPart >= parts &&
+          !totals.contains(reduce))
         return reduce;
     return {};
   };

@@ -11,9 +11,12 @@
 //   %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c
 //     atom<mma_sync, warps = [2, 2]> : ...
 //
-// Legality: products of f16 and bf16 are exact in f32, those of f32 may be
-// rounded where the dot says tf32. Sums are in f32, in another order. The tile
-// is a whole number of instructions for each warp.
+// Legality: products of f16 and bf16 are exact in f32; those of f32 may be
+// rounded where the dot says tf32, and are exact but for the last bit as
+// products of pieces of bf16 where it says f32. Sums are in f32, in another
+// order. The tile is a whole number of instructions for each warp.
+// TensorizeAsync.cpp has what wgmma asks for; where that is not given, mma.sync
+// takes its place.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -44,11 +47,11 @@ LogicalResult tile::tensorizeDot(DotOp dot, AtomKind kind,
   };
   if (getLayout(dot.getResult()))
     return refuse("tiles have layouts already");
-  bool isTf32 = element.isF32() && dot.getPrecision() == Precision::TF32;
+  bool isInexact = element.isF32() && dot.getPrecision() != Precision::IEEE;
   if (!type.getElementType().isF32() ||
-      !(element.isF16() || element.isBF16() || isTf32))
-    return refuse("tensor cores multiply f16, bf16 or, with precision tf32, "
-                  "f32 into f32");
+      !(element.isF16() || element.isBF16() || isInexact))
+    return refuse("tensor cores multiply f16, bf16 or, with precision f32 or "
+                  "tf32, f32 into f32");
   if (dot.getContractedSize() % dot.getAtomDepth() != 0)
     return refuse("a chunk has " + llvm::Twine(dot.getContractedSize()) +
                   " summed elements, an instruction takes " +
@@ -118,6 +121,12 @@ struct TensorizePass : tile::impl::TensorizePassBase<TensorizePass> {
     }
     for (DotOp dot : dots) {
       std::string reason;
+      if (kind == AtomKind::Wgmma) {
+        if (succeeded(tensorizeWgmma(dot, sizes, target, options)))
+          continue;
+        // The same warps by the instruction that takes fragments.
+        kind = AtomKind::MmaSync;
+      }
       if (failed(tensorizeDot(dot, kind, sizes, kernel.getWarps().value_or(1),
                               reason))) {
         remark::missed(dot.getLoc(), options) << remark::add("{0}", reason);
@@ -130,6 +139,26 @@ struct TensorizePass : tile::impl::TensorizePassBase<TensorizePass> {
           "{0}, {1} warps of tiles of {2}x{3}", stringifyAtomKind(kind).str(),
           warps, sizes[0], sizes[1]);
     }
+  }
+
+  LogicalResult tensorizeWgmma(DotOp dot, ArrayRef<int64_t> sizes,
+                               TargetAttr target, remark::RemarkOpts options) {
+    Location loc = dot.getLoc();
+    std::string reason = target.getChip().str() + " has no wgmma, sm_90a does";
+    FailureOr<AsyncDotOp> async = failure();
+    if (target.hasWgmma())
+      async = tensorizeAsync(dot, sizes, getOperation().getWarps().value_or(1),
+                             reason);
+    if (failed(async)) {
+      remark::missed(loc, options) << remark::add("{0}", reason);
+      return failure();
+    }
+    std::string warps;
+    llvm::raw_string_ostream os(warps);
+    llvm::interleave(async->getAtom().getWarps(), os, "x");
+    remark::passed(loc, options) << remark::add(
+        "wgmma, {0} warps of tiles of {1}x{2}", warps, sizes[0], sizes[1]);
+    return success();
   }
 };
 

@@ -16,7 +16,25 @@ static LogicalResult verifyTile(Operation *op, Value value) {
          << " without a layout; run deplo-register-tile first";
 }
 
+/// wgmma knows no other swizzles than those of rows or of their pieces.
+static LogicalResult verifyOperands(AsyncDotOp dot) {
+  for (BufferType type : {dot.getLhs().getType(), dot.getRhs().getType()}) {
+    int64_t rowBytes = type.getShape().back() *
+                       type.getElementType().getIntOrFloatBitWidth() / 8;
+    constexpr int64_t longest = 128;
+    SharedAttr layout = type.getLayout();
+    if (layout.getSwizzle() != std::min(rowBytes, longest) ||
+        layout.getSplit() != (rowBytes > longest))
+      return dot.emitOpError()
+             << "reads " << type << ", expected a swizzle of its rows of "
+             << rowBytes << " bytes; run deplo-split-inner-for-swizzle first";
+  }
+  return success();
+}
+
 static LogicalResult verifyOp(Operation *op) {
+  if (auto dot = dyn_cast<AsyncDotOp>(op); dot && failed(verifyOperands(dot)))
+    return failure();
   for (Value result : op->getResults())
     if (failed(verifyTile(op, result)))
       return failure();

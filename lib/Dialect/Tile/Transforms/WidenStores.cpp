@@ -77,12 +77,15 @@ struct WidenStoresPass : tile::impl::WidenStoresPassBase<WidenStoresPass> {
     auto options = remark::RemarkOpts::name("WidenStores")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    bool hasAtom = kernel
-                       .walk([](DotOp dot) {
-                         return dot.getAtomAttr() ? WalkResult::interrupt()
-                                                  : WalkResult::advance();
-                       })
-                       .wasInterrupted();
+    bool hasAtom =
+        kernel
+            .walk([](Operation *op) {
+              auto dot = dyn_cast<DotOp>(op);
+              return isa<AsyncDotOp>(op) || (dot && dot.getAtomAttr())
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            })
+            .wasInterrupted();
     if (!hasAtom) {
       remark::missed(kernel.getLoc(), options)
           << "the kernel has no fragments of tensor cores";

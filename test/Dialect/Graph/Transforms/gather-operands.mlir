@@ -104,17 +104,33 @@ func.func @windows_of_epilogue(%x: tensor<4096x512xf32>) -> tensor<4094xf32> {
 
 // -----
 
-// Windows of a concatenation read its pieces, and where none is, its fill; what
-// is around them keeps the fill of the windows.
-// CHECK-LABEL: @windows_of_cat
+// What is around a concatenation has the fill of the padding, and where no piece
+// is, that of the concatenation.
+// CHECK-LABEL: @padded_cat
 // CHECK:         %[[Z:.+]] = graph.constant dense<0.000000e+00> : tensor<f32>
-// CHECK-NEXT:    %[[W:.+]] = graph.gather %arg0 by {{.+}}, %arg1 by {{.+}}, %[[Z]] by #{{.+}} where #{{.+}} else 0xFF800000 : f32 : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>) -> tensor<8x8x3xf32>
-// CHECK-NEXT:    graph.reduce max %[[W]]
-func.func @windows_of_cat(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<8x8xf32> {
+// CHECK-NEXT:    %[[P:.+]] = graph.gather %arg0 by {{.+}}, %arg1 by {{.+}}, %[[Z]] by #{{.+}} where #{{.+}} else 5.000000e+00 : f32 : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>) -> tensor<8x10xf32>
+// CHECK-NEXT:    return %[[P]]
+func.func @padded_cat(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<8x10xf32> {
   %c = graph.gather %x by affine_map<(d0, d1) -> (d0, d1)> where affine_map<(d0, d1) -> (3 - d0)>, %y by affine_map<(d0, d1) -> (d0 - 4, d1)> where affine_map<(d0, d1) -> (d0 - 4)> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
-  %w = graph.gather %c by affine_map<(d0, d1, d2) -> (d0, d1 + d2 - 1)> where affine_map<(d0, d1, d2) -> (d1 + d2 - 1, 8 - d1 - d2)> else 0xFF800000 : f32 : (tensor<8x8xf32>) -> tensor<8x8x3xf32>
+  %p = graph.gather %c by affine_map<(d0, d1) -> (d0, d1 - 1)> where affine_map<(d0, d1) -> (d1 - 1, 8 - d1)> else 5.0 : f32 : (tensor<8x8xf32>) -> tensor<8x10xf32>
+  return %p : tensor<8x10xf32>
+}
+
+// -----
+
+// Guarded windows read one source: padding, but no concatenation.
+// CHECK-LABEL: @windows
+// CHECK:         %[[C:.+]] = graph.gather %arg0 by {{.+}}, %arg1 by
+// CHECK:         graph.gather %[[C]] by {{.+}} -> tensor<8x8x3xf32>
+// CHECK:         graph.gather %arg0 by {{.+}} -> tensor<4x8x3xf32>
+func.func @windows(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<8x8xf32>, tensor<4x8xf32>) {
+  %c = graph.gather %x by affine_map<(d0, d1) -> (d0, d1)> where affine_map<(d0, d1) -> (3 - d0)>, %y by affine_map<(d0, d1) -> (d0 - 4, d1)> where affine_map<(d0, d1) -> (d0 - 4)> : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  %w = graph.gather %c by affine_map<(d0, d1, d2) -> (d0, d1 + d2 - 1)> where affine_map<(d0, d1, d2) -> (d1 + d2 - 1, 8 - d1 - d2)> : (tensor<8x8xf32>) -> tensor<8x8x3xf32>
   %m = graph.reduce max %w axes [2] : tensor<8x8x3xf32> -> tensor<8x8xf32>
-  return %m : tensor<8x8xf32>
+  %p = graph.gather %x by affine_map<(d0, d1) -> (d0, d1 - 1)> where affine_map<(d0, d1) -> (d1 - 1, 8 - d1)> : (tensor<4x8xf32>) -> tensor<4x10xf32>
+  %v = graph.gather %p by affine_map<(d0, d1, d2) -> (d0, d1 + d2)> : (tensor<4x10xf32>) -> tensor<4x8x3xf32>
+  %n = graph.reduce max %v axes [2] : tensor<4x8x3xf32> -> tensor<4x8xf32>
+  return %m, %n : tensor<8x8xf32>, tensor<4x8xf32>
 }
 
 // -----

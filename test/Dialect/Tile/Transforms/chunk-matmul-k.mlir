@@ -165,3 +165,26 @@ tile.kernel @matrix_vector(%x: memref<64x512xf32>, %w: memref<512xf32>, %y: memr
   }
   tile.store %s, %y[%i] : tensor<64xf32>, memref<64xf32>
 }
+
+// -----
+
+// Sums in pieces of bf16 may leave their range: what is not finite is computed
+// again from the operands.
+// CHECK:       #[[$LHS:.+]] = affine_map<(d0, d1, d2)[s0] -> (d0 + s0, d2)>
+// CHECK:       #[[$RHS:.+]] = affine_map<(d0, d1, d2)[s0] -> (d2, d1 + s0)>
+// CHECK-LABEL: tile.kernel @pieces
+// CHECK:         %[[SUM:.+]] = scf.for
+// CHECK:           tile.dot {{.+}} precision f32
+// CHECK:         %[[ALL:.+]] = tile.recompute %[[SUM]], %{{.+}}[%i] #[[$LHS]], %{{.+}}[%j] #[[$RHS]] depth 500
+// CHECK:         tile.store %[[ALL]]
+tile.kernel @pieces(%x: memref<64x500xf32>, %w: memref<500x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 tile, %j = 32 tile) attributes {schedule = #tile.schedule<block = [64, 32], warps = 4, vector = 4, chunk = 16, atom = mma_sync, warp_tile = [16, 32], precision = f32>} {
+  %s = loop.reduce add %k = 0 to 500 : tensor<64x32xf32> {
+    %a = tile.load %x[%i, %k] dims [0] : memref<64x500xf32> -> tensor<64xf32>
+    %b = tile.load %w[%k, %j] : memref<500x32xf32> -> tensor<32xf32>
+    %c = tile.broadcast %a dims [0] : tensor<64xf32> -> tensor<64x32xf32>
+    %d = tile.broadcast %b dims [1] : tensor<32xf32> -> tensor<64x32xf32>
+    %p = arith.mulf %c, %d fastmath<contract> : tensor<64x32xf32>
+    loop.yield %p : tensor<64x32xf32>
+  }
+  tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
+}

@@ -567,6 +567,10 @@ def Graph_GatherOp : Graph_Op<"gather", [Pure, Graph_IsPrimitive, Graph_IsComput
     }
     /// The fill, or the zero that stands for it.
     ::mlir::TypedAttr getFillOrZero();
+    /// Whether what source `source` is, chosen between several sources, is
+    /// better read from a tensor: windows that are guarded, each element of
+    /// which would be a load from every source with a condition of its own.
+    bool readsGuardedWindows(unsigned source);
   }];
 }
 

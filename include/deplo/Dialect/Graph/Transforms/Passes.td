@@ -82,8 +82,8 @@ def GatherOperandsPass : Pass<"deplo-gather-operands", "::mlir::func::FuncOp"> {
     }
     ```
 
-    A gather of what only it reads of another gather, as the windows of a
-    concatenation, reads the sources of that one.
+    A gather of what only it reads of another gather, as the padding of a
+    concatenation or the windows of a padding, reads the sources of that one.
 
     Legal because a map computes element by element. Not done if the map uses
     coordinates as numbers. What would be computed more than twice as often, as

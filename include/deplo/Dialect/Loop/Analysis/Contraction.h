@@ -60,6 +60,9 @@ struct Contraction {
 
 std::optional<Contraction> findContraction(KernelOp kernel);
 
+/// Whether neighbours along the loop of `variable` are neighbours in memory.
+bool isContiguous(LoadOp load, mlir::Value variable);
+
 } // namespace deplo::loop
 
 #endif // DEPLO_DIALECT_LOOP_ANALYSIS_CONTRACTION_H

@@ -45,6 +45,19 @@ struct BoxAccess {
   MisalignmentOp getMisalignment(unsigned dim) const;
 };
 
+/// Neighbouring threads that a copy gives neighbours along `dim`.
+struct CopyRun {
+  unsigned dim;
+  int64_t length;
+};
+
+/// How threads share out a copy of `vectors` accesses along each dimension:
+/// along memory first, then along the others from the last one on. A copy that
+/// transposes takes a sector of memory (32 bytes) and what it takes of the rest
+/// of a row comes last: several rows of memory are neighbours in the buffer.
+llvm::SmallVector<CopyRun> getCopyRuns(mlir::Operation *copy,
+                                       llvm::ArrayRef<int64_t> vectors);
+
 /// The largest number known to divide an index; 0 if it is known to be zero.
 /// Knows constants, the coordinates of a block, induction variables, and sums
 /// and products of them.

@@ -46,6 +46,9 @@ struct BufferAccesses {
   std::optional<BankConflicts> getCost(SharedAttr layout) const;
 };
 
+/// What `buffer` is memory of: the ring that it is a slot of, or itself.
+mlir::Value getMemory(mlir::Value buffer);
+
 /// Gives a buffer, or a ring and its slots, another layout.
 void setLayout(AllocOp alloc, SharedAttr layout);
 

@@ -8,6 +8,7 @@
 #include "deplo/Analysis/SharedMemory.h"
 #include "deplo/Dialect/Monoid.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinAttributeInterfaces.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -55,6 +56,33 @@ struct DotLayouts {
 
 /// Those that its atom wants. Fails with the reason if there are none.
 llvm::Expected<DotLayouts> getAtomLayouts(DotOp dot);
+
+/// The layout of the result of a tile.async_dot that its atom wants.
+llvm::Expected<LinearLayout> getAtomLayout(AsyncDotOp dot);
+
+/// Whether a token is awaited once, in a loop that carries it or not.
+bool isAwaitedOnce(mlir::Value token);
+
+/// What of a tensor map's facts the hardware doesn't have ("3 extents, ...");
+/// empty if it has all.
+std::string findTensorMapProblem(int64_t offset, int64_t elementBytes,
+                                 llvm::ArrayRef<int64_t> extents,
+                                 llvm::ArrayRef<int64_t> strides,
+                                 llvm::ArrayRef<int64_t> box, int64_t swizzle);
+
+/// The tensor map of a copy of `shape` elements along `dims` of a memref, to a
+/// buffer with `swizzle`; null, with the reason, if there is none.
+TensorMapAttr getTensorMap(mlir::MemRefType memref,
+                           llvm::ArrayRef<int64_t> dims,
+                           llvm::ArrayRef<int64_t> shape,
+                           std::optional<llvm::ArrayRef<int64_t>> bounds,
+                           int64_t swizzle, int64_t argument,
+                           std::string &reason);
+TensorMapAttr getTensorMap(TmaCopyOp copy, int64_t argument,
+                           std::string &reason);
+/// The memref dimension of each dimension of a tensor map, from the innermost.
+llvm::SmallVector<int64_t> getTensorMapDims(llvm::ArrayRef<int64_t> dims,
+                                            int64_t memrefRank);
 
 /// The memref dimension that each tile dimension of a box access spans: the
 /// op's `dims`, or the last dimensions in order.

@@ -56,15 +56,26 @@ def Tile_SharedAttr : Tile_Attr<"Shared", "shared"> {
     Row-major, each innermost row followed by `pad` unused elements. `swizzle` is
     the span in bytes within which 16-byte chunks are exchanged by XOR with the
     row: 0 (none), 32, 64 or 128. Rows of up to 128 bytes are counted in groups
-    of 128 bytes (PTX ISA, "Swizzling modes"), longer ones each.
+    of 128 bytes (PTX ISA, "Swizzling modes"), longer ones each. Rows that are
+    `split` are cut to the length of the swizzle: what all rows begin with is
+    followed by what they go on with.
+
+    ```mlir
+    !tile.buffer<64x256xbf16, #tile.shared<swizzle = 128, split = true>>
+    ```
 
     Constraints:
     - C1: the pad is not negative.
     - C2: the swizzle is 0, 32, 64 or 128.
     - C3: a swizzled buffer has no pad.
+    - C4: what is split is swizzled.
   }];
   let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$pad,
-                        DefaultValuedParameter<"int64_t", "0">:$swizzle);
+                        DefaultValuedParameter<"int64_t", "0">:$swizzle,
+                        DefaultValuedParameter<"bool", "false">:$split);
+  let builders = [AttrBuilder<(ins "int64_t":$pad, "int64_t":$swizzle), [{
+    return $_get($_ctxt, pad, swizzle, /*split=*/false);
+  }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -105,21 +116,25 @@ def Tile_Choice : I32EnumAttr<"Choice", "whether a step is taken", [
 }
 
 def Tile_Precision : I32EnumAttr<"Precision", "what products of f32 may be computed in", [
-    I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">]> {
+    I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">,
+    I32EnumAttrCase<"F32", 2, "f32">]> {
   let cppNamespace = "::deplo::tile";
 }
 
 def Tile_AtomKind : I32EnumAttr<"AtomKind", "the instruction of a contraction", [
-    I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"MmaSync", 1, "mma_sync">]> {
+    I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"MmaSync", 1, "mma_sync">,
+    I32EnumAttrCase<"Wgmma", 2, "wgmma">]> {
   let cppNamespace = "::deplo::tile";
   let genSpecializedAttr = 0;
 }
 
 def Tile_AtomAttr : Tile_Attr<"Atom", "atom"> {
-  let summary = "the instruction of a tile.dot and how warps share its result";
+  let summary = "the instruction of a contraction and how warps share its result";
   let description = [{
     `mma_sync` is `mma.sync` of m16n8 (PTX ISA): K is 16 for f16 and bf16 and 8 for
-    tf32. `warps` are those along each dimension of the result.
+    tf32. `wgmma` is `wgmma.mma_async` of m64, of four warps along the rows, which
+    reads its operands from shared memory. `warps` are those along each dimension
+    of the result.
 
     ```mlir
     #tile.atom<mma_sync, warps = [2, 4]>
@@ -148,13 +163,15 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
       thread computes; empty for kernels that are none.
     - `stages`: of a contraction, the chunks of its operands that are in shared
       memory at once.
-    - `atom`: the instruction of a contraction, `fma` or `mma_sync`.
+    - `atom`: the instruction of a contraction, `fma`, `mma_sync` or `wgmma`.
     - `warp_tile`: of a contraction on tensor cores, the rows and columns of the
       result that one warp computes; empty for all others.
-    - `precision`: what products of f32 may be computed in, `ieee` or `tf32`: the
-      one field that says which values are wanted, and not how to compute them.
+    - `precision`: what products of f32 may be computed in, `ieee`, `f32` or
+      `tf32`: the one field that says which values are wanted, and not how to
+      compute them.
     - `stage_inputs`, `transpose_smem`, `async_copy`, `swizzle_smem`, `pad_smem`,
-      `programmatic_launch`: whether the step is taken.
+      `programmatic_launch`, `tma_copy`, `warp_specialize`: whether the step is
+      taken.
 
     Constraints:
     - C1: block sizes, warps, vector and unroll are powers of two.
@@ -178,7 +195,9 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$async_copy,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$swizzle_smem,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$pad_smem,
-                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$programmatic_launch);
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$programmatic_launch,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$tma_copy,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$warp_specialize);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -203,6 +222,32 @@ def Tile_LaunchAttr : Tile_Attr<"Launch", "launch"> {
   let genVerifyDecl = 1;
 }
 
+def Tile_TensorMapAttr : Tile_Attr<"TensorMap", "tensor_map"> {
+  let summary = "a tensor map that a launch makes of an argument";
+  let description = [{
+    What the tensor memory accelerator (TMA) copies boxes of: `argument` is the
+    pointer, `offset` bytes behind which the tensor starts. Dimensions are listed
+    from the innermost; `strides` are in bytes, from the second. `box` is what one
+    copy moves, and `swizzle` how it lies in shared memory. Elements are moved as
+    bits, so their type is their width.
+
+    Constraints:
+    - C1: there are one to five dimensions, with a size of the box each and a
+      stride less; the argument's number is not negative.
+    - C2: strides and the offset are multiples of 16 bytes, strides less than 2^40.
+    - C3: sizes of the box are from 1 to 256; a row of it is a multiple of 16
+      bytes, and no longer than the swizzle.
+    - C4: elements are of 1, 2, 4 or 8 bytes; extents are from 1 to 2^32.
+  }];
+  let parameters = (ins "int64_t":$argument, "int64_t":$offset, "int64_t":$element_bytes,
+                        "::mlir::DenseI64ArrayAttr":$extents,
+                        "::mlir::DenseI64ArrayAttr":$strides,
+                        "::mlir::DenseI64ArrayAttr":$box,
+                        DefaultValuedParameter<"int64_t", "0">:$swizzle);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
   let summary = "the machine that is compiled for";
   let description = [{
@@ -210,11 +255,13 @@ def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
     rates in units a second. A cluster has `blocks_per_cluster` blocks at most (1:
     there are no clusters), which run on the multiprocessors of one group.
     `mma_flops_per_second` is the rate of mma.sync of f16 with sums in f32, 0 if
-    there are no tensor cores that are known.
+    there are no tensor cores that are known, `wgmma_flops_per_second` that of
+    `wgmma`, 0 on targets that have none.
     `deplo show-targets` prints those known by name.
 
     Constraints:
-    - C1: every number is positive, but for the rate of mma.sync, which may be 0.
+    - C1: every number is positive, but for the rates of mma.sync and wgmma, which
+      may be 0.
   }];
   let parameters = (ins StringRefParameter<"LLVM's name of the processor, such as sm_90a">:$chip,
                         "int64_t":$multiprocessors,
@@ -231,7 +278,8 @@ def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
                         "int64_t":$launch_nanoseconds,
                         DefaultValuedParameter<"int64_t", "1">:$blocks_per_cluster,
                         DefaultValuedParameter<"int64_t", "1">:$multiprocessors_per_group,
-                        DefaultValuedParameter<"int64_t", "0">:$mma_flops_per_second);
+                        DefaultValuedParameter<"int64_t", "0">:$mma_flops_per_second,
+                        DefaultValuedParameter<"int64_t", "0">:$wgmma_flops_per_second);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -240,6 +288,11 @@ def Tile_TargetAttr : Tile_Attr<"Target", "target"> {
     static TargetAttr lookup(::mlir::Operation *op);
     /// The number in the processor's name: 90 for sm_90a.
     unsigned getComputeCapability() const;
+    /// Whether copies by tensor maps and barriers in shared memory that count
+    /// their bytes are there.
+    bool hasTensorMaps() const { return getComputeCapability() >= 90; }
+    /// Whether wgmma and setmaxnreg are there.
+    bool hasWgmma() const { return getWgmmaFlopsPerSecond() > 0; }
   }];
 }
 

@@ -266,7 +266,7 @@ def Tile_AsyncCopyOp : Tile_CopyLikeOp<"async_copy"> {
 }
 
 def Tile_AwaitOp : Tile_Op<"await", [MemoryEffects<[MemRead<Tile_SharedMemory>, MemWrite<Tile_SharedMemory>]>]> {
-  let summary = "waits for asynchronous copies of this thread";
+  let summary = "waits for asynchronous copies of this thread, or contractions of its warpgroup";
   let arguments = (ins Variadic<Tile_TokenType>:$tokens);
   let assemblyFormat = "$tokens attr-dict";
 }
@@ -368,8 +368,11 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     `t` of an operand is dimension `dims[t]` of the result, or the one that is
     summed over where `dims[t]` is the result's rank. So an operand lies as it
     lies in memory, transposed or not, and a batch is a dimension of all three.
-    Elements are multiplied and added in the accumulator's type; with precision
-    `tf32`, those of f32 may be rounded to tf32 before.
+    Elements are multiplied and added in the accumulator's type. With precision
+    `tf32`, those of f32 may be rounded to tf32 before; with precision `f32`, each
+    is a sum of three numbers of bf16, of whose nine products the three smallest
+    may be left out, and what would come to infinity may come to NaN
+    (`tile.recompute`).
 
     ```mlir
     %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<64x8xf32>, tensor<8x32xf32>, tensor<64x32xf32>
@@ -392,8 +395,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
       elements of the accumulator take; with an atom, layouts are those of its
       fragments.
     - C5: an atom has warps for each dimension of the result, and multiplies f16,
-      bf16 or, with precision `tf32`, f32, into f32.
-    - C6: precision `tf32` is of operands of f32.
+      bf16 or, with precision `f32` or `tf32`, f32, into f32.
+    - C6: precisions other than `ieee` are of operands of f32.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, DenseI64ArrayAttr:$lhsDims, AnyRankedTensor:$rhs,
                        DenseI64ArrayAttr:$rhsDims, AnyRankedTensor:$accumulator,
@@ -416,6 +419,41 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     static unsigned getContractedDim(::llvm::ArrayRef<int64_t> dims, int64_t rank) {
       return ::llvm::find(dims, rank) - dims.begin();
     }
+  }];
+}
+
+def Tile_RecomputeOp : Tile_Op<"recompute", [Elementwise, AttrSizedOperandSegments,
+    AllTypesMatch<["value", "result"]>]> {
+  let summary = "sums of products of global memory, anew where they are not finite";
+  let description = [{
+    Where an element of `value` is infinite or NaN, the result has
+    `sum over k < depth of lhs[lhsMap(i, k)] * rhs[rhsMap(i, k)]` instead, added in
+    f32 in ascending order. So a sum that tensor cores add up from pieces of its
+    factors is as IEEE 754 says where the pieces are not finite. Maps take the coordinates of the
+    element, then `k`; their symbols are the indices. Coordinates outside of the
+    memref stand for zeros.
+
+    ```mlir
+    %e = tile.recompute %d, %x[%i] affine_map<(d0, d1, d2)[s0] -> (s0 + d0, d2)>, %w[%j] affine_map<(d0, d1, d2)[s0] -> (d2, s0 + d1)> depth 512 : tensor<64x32xf32>, memref<128x512xf32>, memref<512x64xf32>
+    ```
+
+    Constraints:
+    - C1: the tile and both memrefs are of f32.
+    - C2: a map has a dimension for each of the tile and one more, a symbol for
+      each index, and a result for each dimension of its memref.
+    - C3: the depth is positive.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, Arg<AnyMemRef, "", [MemRead]>:$lhs, Variadic<Index>:$lhsIndices,
+                       AffineMapAttr:$lhsMap, Arg<AnyMemRef, "", [MemRead]>:$rhs, Variadic<Index>:$rhsIndices,
+                       AffineMapAttr:$rhsMap, I64Attr:$depth);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $value `,` $lhs `[` $lhsIndices `]` $lhsMap `,` $rhs `[` $rhsIndices `]` $rhsMap `depth` $depth attr-dict `:`
+    type($value) `,` type($lhs) `,` type($rhs)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getType() { return ::llvm::cast<::mlir::RankedTensorType>(getResult().getType()); }
   }];
 }
 
@@ -591,5 +629,7 @@ def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResul
   let hasVerifier = 1;
   let hasFolder = 1;
 }
+
+include "deplo/Dialect/Tile/IR/TileAsyncOps.td"
 
 #endif // DEPLO_DIALECT_TILE_IR_TILEOPS_TD

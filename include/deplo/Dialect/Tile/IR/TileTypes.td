@@ -38,8 +38,26 @@ def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
   }];
 }
 
+def Tile_MBarriersType : Tile_Type<"MBarriers", "mbarriers"> {
+  let summary = "barriers in shared memory (PTX ISA, mbarrier)";
+  let description = [{
+    Each counts arrivals, and the bytes that copies bring. When all have come, its
+    phase is complete and the next one begins.
+
+    ```mlir
+    !tile.mbarriers<4>
+    ```
+
+    Constraints:
+    - C1: there is at least one.
+  }];
+  let parameters = (ins "int64_t":$count);
+  let assemblyFormat = "`<` $count `>`";
+  let genVerifyDecl = 1;
+}
+
 def Tile_TokenType : Tile_Type<"Token", "token"> {
-  let summary = "an asynchronous copy in flight";
+  let summary = "an asynchronous copy or contraction in flight";
   let description = "Awaited exactly once by `tile.await`.";
 }
 

@@ -112,13 +112,13 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
 
     Products of f16 and bf16 are exact in f32, so tensor cores take such
     contractions where the target has them. They take those of f32 where
-    `precision` is `tf32`.
+    `precision` is `tf32`; where it is `f32`, the model says whether they do.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"ieee\"",
-           "what products of f32 may be computed in: ieee or tf32">];
+           "what products of f32 may be computed in: ieee, f32 or tf32">];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
@@ -235,7 +235,7 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
     Option<"pin", "pin", "std::string", "", "knobs decided already, of which this step reads split_k=4">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"ieee\"",
-           "what products of f32 may be computed in: ieee or tf32">];
+           "what products of f32 may be computed in: ieee, f32 or tf32">];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
@@ -678,6 +678,10 @@ def TensorizePass : Pass<"deplo-tensorize", "::deplo::tile::KernelOp"> {
 
     The types must be those of `mma.sync`, the target sm_80 or later, and a chunk
     a whole number of instructions deep.
+
+    With the atom `wgmma` the dot reads buffers itself and is awaited
+    (`tile.async_dot`); operands must be summed over along their rows of 32, 64 or
+    128 bytes, the target sm_90a. Where that is not so, `mma_sync` takes its place.
   }];
   let options = [
     ListOption<"warpTile", "warp-tile", "int64_t",
@@ -979,6 +983,146 @@ def DoubleBufferPass : Pass<"deplo-double-buffer", "::deplo::tile::KernelOp"> {
   }];
   let options = [
     Option<"stages", "stages", "int64_t", "0", "slots of a ring; the schedule's if 0">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def TmaCopyPass : Pass<"deplo-tma-copy", "::deplo::tile::KernelOp"> {
+  let summary = "boxes are copied to shared memory by the tensor memory accelerator";
+  let description = [{
+    Step 011. Each copy of an iteration becomes one by a tensor map, which one
+    thread starts; its barrier in shared memory counts the bytes. By default this is
+    done where wgmma reads the buffer. Strides must be multiples of 16 bytes, the
+    tile's neighbours neighbours in memory, the target sm_90 or later. Before:
+
+    ```mlir
+    %r = tile.alloc : !tile.buffer<2x64x64xbf16, #tile.shared<>>
+    scf.for %k = %c0 to %c512 step %c64 {
+      %n = arith.divui %k, %c64 : index
+      %m = arith.remui %n, %c2 : index
+      %s = tile.slot %r[%m]
+      tile.copy %x[%i, %k] to %s
+      tile.barrier
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %r = tile.alloc : !tile.buffer<2x64x64xbf16, #tile.shared<>>
+    %full = tile.mbarriers arrivals 1 : !tile.mbarriers<2>
+    scf.for %k = %c0 to %c512 step %c64 {
+      %n = arith.divui %k, %c64 : index
+      %p = arith.divui %n, %c2 : index
+      %m = arith.remui %n, %c2 : index
+      %s = tile.slot %r[%m]
+      tile.tma_copy %x[%i, %k] to %s on %full[%m]
+      tile.mbarrier_wait %full[%m] phase %p
+      tile.barrier
+    }
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def SplitInnerForSwizzlePass : Pass<"deplo-split-inner-for-swizzle", "::deplo::tile::KernelOp"> {
+  let summary = "operands lie in shared memory as wgmma reads them";
+  let description = [{
+    Step 012. Gives each buffer that wgmma reads the swizzle of its rows, which are
+    32, 64 or 128 bytes long: eight rows of one column of 16 bytes lie in different
+    banks. Copies by tensor maps write the same. Before:
+
+    ```mlir
+    %a = tile.alloc : !tile.buffer<4x128x64xbf16, #tile.shared<>>
+    ```
+
+    After:
+
+    ```mlir
+    %a = tile.alloc : !tile.buffer<4x128x64xbf16, #tile.shared<swizzle = 128>>
+    ```
+  }];
+}
+
+def WarpSpecializePass : Pass<"deplo-warp-specialize", "::deplo::tile::KernelOp"> {
+  let summary = "a warpgroup of its own starts copies, the others compute";
+  let description = [{
+    A loop that copies by tensor maps is divided: one thread of a further warpgroup
+    starts copies as long as slots are free, and the kernel's warps wait for slots
+    that are full. No barrier stops all of them. The further warpgroup gives its
+    registers to the others. Before:
+
+    ```mlir
+    scf.for %k = %c0 to %c512 step %c64 iter_args(%c = %zeros) {
+      tile.tma_copy %x[%i, %k] to %s on %full[%m]
+      tile.mbarrier_wait %full[%m] phase %p
+      tile.barrier
+      %d, %t = tile.async_dot %s dims [0, 2], ...
+      tile.await %t
+    }
+    ```
+
+    After, in a kernel of eight warps:
+
+    ```mlir
+    %empty = tile.mbarriers arrivals 8 : !tile.mbarriers<4>
+    tile.producer registers [40, 232] {
+      scf.for %k = %c0 to %c512 step %c64 {
+        %q = arith.subi %p, %c1 : index
+        tile.mbarrier_wait %empty[%m] phase %q
+        tile.tma_copy %x[%i, %k] to %s on %full[%m]
+      }
+    }
+    scf.for %k = %c0 to %c512 step %c64 iter_args(%c = %zeros) {
+      tile.mbarrier_wait %full[%m] phase %p
+      %d, %t = tile.async_dot %s dims [0, 2], ...
+      tile.await %t
+      tile.mbarrier_arrive %empty[%m]
+    }
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    ListOption<"registers", "registers", "int64_t",
+               "registers of a thread of the producer and of the others; chosen if empty">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def OverlapDotsPass : Pass<"deplo-overlap-dots", "::deplo::tile::KernelOp"> {
+  let summary = "contractions by wgmma are awaited after the next ones have started";
+  let description = [{
+    Tensor cores are idle between a contraction's end and the next one's start. So
+    each iteration starts its contraction before it awaits that of the iteration
+    before; the first one is peeled. Before:
+
+    ```mlir
+    scf.for %k = %c0 to %c512 step %c64 iter_args(%c = %zeros) {
+      tile.mbarrier_wait %full[%m] phase %p
+      %d, %t = tile.async_dot %s dims [0, 2], ..., %c
+      tile.await %t
+      tile.mbarrier_arrive %empty[%m]
+      scf.yield %d
+    }
+    ```
+
+    After:
+
+    ```mlir
+    tile.mbarrier_wait %full[%c0] phase %c0
+    %d0, %t0 = tile.async_dot %s0 dims [0, 2], ..., %zeros
+    scf.for %k = %c64 to %c512 step %c64 iter_args(%c = %d0, %u = %t0) {
+      tile.mbarrier_wait %full[%m] phase %p
+      %d, %t = tile.async_dot %s dims [0, 2], ..., %c
+      tile.await %u
+      tile.mbarrier_arrive %empty[%before]
+      scf.yield %d, %t
+    }
+    tile.await %last
+    ```
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 

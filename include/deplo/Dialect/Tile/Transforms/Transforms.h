@@ -8,6 +8,7 @@
 #define DEPLO_DIALECT_TILE_TRANSFORMS_TRANSFORMS_H
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -18,6 +19,8 @@
 
 namespace deplo {
 struct ContractionFacts;
+struct MmaChoice;
+struct MmaPins;
 struct ScheduleFacts;
 struct TargetDescription;
 namespace loop {
@@ -95,8 +98,9 @@ TargetAttr getTargetAttr(mlir::MLIRContext *context,
 TargetDescription describe(TargetAttr target);
 
 /// What the schedule model asks of a kernel whose arguments are aligned to
-/// `alignment` bytes.
-ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment);
+/// `alignment` bytes, in a program of these sizes.
+ScheduleFacts getScheduleFacts(loop::KernelOp kernel, int64_t alignment,
+                               const SymbolicSizes &sizes);
 /// What the models of contractions ask.
 ContractionFacts getContractionFacts(loop::Contraction &contraction,
                                      Precision precision);
@@ -110,6 +114,32 @@ mlir::FailureOr<Precision> parsePrecision(llvm::StringRef text,
 /// as exactly as `precision` asks.
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target);
+
+/// Whether they do, and are quicker than multiply-adds, which are as exact as
+/// any precision asks.
+bool prefersMma(loop::Contraction &contraction, Precision precision,
+                const TargetDescription &target);
+
+/// What `precision` comes to where multiply-adds take the place of tensor
+/// cores.
+inline Precision getPrecisionOfFMA(Precision precision) {
+  return precision == Precision::F32 ? Precision::IEEE : precision;
+}
+
+/// Whether wgmma of `target` does; it reads operands from shared memory, where
+/// their rows are summed over or are rows or columns of the result.
+bool suitsWgmma(loop::Contraction &contraction,
+                const TargetDescription &target);
+
+/// The schedule of a contraction that tensor cores suit which takes the least
+/// time, and its instruction, which `atom` may pin. wgmma is only chosen where
+/// tensor maps can copy its operands. Nothing, and the sentence that says why
+/// in `error`, if none agrees with the pins.
+std::optional<std::pair<AtomKind, MmaChoice>>
+chooseTensorCores(loop::Contraction &contraction, Precision precision,
+                  const TargetDescription &target, int64_t alignment,
+                  const SymbolicSizes &sizes, const MmaPins &pins,
+                  std::optional<AtomKind> atom, std::string &error);
 
 /// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
 /// Fails with an error at `module`.
@@ -142,6 +172,8 @@ struct Split {
   llvm::SmallVector<mlir::MemRefType> temporaries;
   /// Of the first reduction that was divided.
   int64_t extent = 0, parts = 0;
+  /// Those of the module that the kernels are for.
+  SymbolicSizes sizes;
 };
 
 /// Divides the reductions of `kernel` over at least `parts * leastPart`
@@ -155,6 +187,7 @@ mlir::FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
 std::optional<double> estimateKernel(loop::KernelOp kernel,
                                      const TargetDescription &target,
                                      int64_t alignment,
+                                     const SymbolicSizes &sizes,
                                      Precision precision = Precision::IEEE);
 std::optional<double> estimateSplit(const Split &split,
                                     const TargetDescription &target,
@@ -239,6 +272,47 @@ void doubleBuffer(mlir::scf::ForOp loop, int64_t slots);
 /// iterations earlier as there are slots, less one (015). Returns whether it is
 /// such a loop.
 bool pipelineLoop(mlir::scf::ForOp loop);
+
+//===----------------------------------------------------------------------===//
+// tma_copy, split_inner_for_swizzle, warp_specialize, overlap_dots
+//===----------------------------------------------------------------------===//
+
+/// The copies to shared memory of one iteration of a loop that a barrier
+/// follows.
+struct FilledIteration {
+  mlir::scf::ForOp loop;
+  llvm::SmallVector<CopyOp> copies;
+  BarrierOp barrier;
+  /// The slots of their rings, and which one an iteration fills; one and null
+  /// for buffers.
+  int64_t slots = 1;
+  mlir::Value slot;
+};
+
+/// Those of loops that run once in a kernel.
+llvm::SmallVector<FilledIteration> findFilledIterations(KernelOp kernel);
+
+/// Why `copy` can't be made by a tensor map of pointers that are aligned to
+/// `alignment` bytes; empty if it can.
+std::string findTmaProblem(CopyOp copy, int64_t alignment);
+
+/// Makes `copies` of an iteration copies by tensor maps, and waits for them
+/// before the barrier (011).
+void copyByTma(const FilledIteration &iteration, llvm::ArrayRef<CopyOp> copies);
+
+/// Gives the buffer the swizzle with which wgmma reads its rows (012). Returns
+/// it; 0 if nothing that wgmma reads is there.
+int64_t swizzleForWgmma(AllocOp alloc);
+
+/// Makes copies by tensor maps of `loop` the work of a producer with
+/// `registers`. Leaves it as it is and gives the reason if it can't.
+mlir::FailureOr<ProducerOp> warpSpecialize(mlir::scf::ForOp loop,
+                                           llvm::ArrayRef<int64_t> registers,
+                                           std::string &reason);
+
+/// Awaits the contraction of each iteration in the next one. Leaves it as it is
+/// and gives the reason if it can't.
+mlir::LogicalResult overlapDots(mlir::scf::ForOp loop, std::string &reason);
 
 //===----------------------------------------------------------------------===//
 // stage_totals
@@ -341,6 +415,12 @@ bool splitDot(DotOp dot, int64_t step);
 mlir::LogicalResult tensorizeDot(DotOp dot, AtomKind kind,
                                  llvm::ArrayRef<int64_t> warpTile,
                                  int64_t warps, std::string &reason);
+
+/// Makes `dot` one of the buffers that its operands are read from, and awaits
+/// it. Leaves it as it is and gives the reason if that can't be.
+mlir::FailureOr<AsyncDotOp> tensorizeAsync(DotOp dot,
+                                           llvm::ArrayRef<int64_t> warpTile,
+                                           int64_t warps, std::string &reason);
 
 /// Makes a pipelined loop read the fragments of tensor cores a step ahead.
 /// Returns whether it is such a loop.

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Verifiers of TileAsyncOps.td.
+
+#include "deplo/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace deplo::tile {
+
+LogicalResult MBarriersOp::verify() {
+  if (getArrivals() < 1) // C1
+    return emitOpError() << "expects " << getArrivals()
+                         << " arrivals, a phase needs one";
+  return success();
+}
+
+/// The operation of `op`'s block that awaits `token`; null if none does.
+static Operation *getAwait(Value token) {
+  for (Operation *user : token.getUsers())
+    if (isa<AwaitOp>(user) && user->getBlock() == token.getParentBlock())
+      return user;
+  return nullptr;
+}
+
+LogicalResult AsyncDotOp::verify() {
+  RankedTensorType result = getResult().getType();
+  int64_t rank = result.getRank();
+  SmallVector<int64_t> sizes(rank + 1, -1);
+  Type element = getLhs().getType().getElementType();
+  for (auto [name, type, dims] :
+       {std::tuple("lhs", getLhs().getType(), getLhsDims()),
+        std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
+    llvm::SmallDenseSet<int64_t> distinct(dims.begin(), dims.end());
+    if (static_cast<int64_t>(dims.size()) != type.getRank() || dims.empty() ||
+        distinct.size() != dims.size() ||
+        !llvm::is_contained(dims.take_back(2), rank) ||
+        llvm::any_of(dims,
+                     [&](int64_t dim) { return dim < 0 || dim > rank; })) // C1
+      return emitOpError() << "dims of " << name << " must be "
+                           << type.getRank() << " different numbers from 0 to "
+                           << rank << ", " << rank << " one of the last two";
+    for (auto [size, dim] : llvm::zip_equal(type.getShape(), dims)) {
+      int64_t expected = dim < rank ? result.getDimSize(dim) : sizes[rank];
+      if (expected >= 0 && size != expected) // C2
+        return emitOpError()
+               << name << " has size " << size << " along dimension " << dim
+               << ", expected " << expected;
+      sizes[dim] = size;
+    }
+    if (type.getElementType() != element) // C3
+      return emitOpError() << "multiplies elements of " << element << " and "
+                           << type.getElementType() << ", expected one type";
+  }
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (sizes[dim] < 0) // C2
+      return emitOpError() << "dimension " << dim
+                           << " of the result is of no operand";
+  if (!(element.isF16() || element.isBF16()) ||
+      !result.getElementType().isF32()) // C3
+    return emitOpError() << "multiplies " << element << " into "
+                         << result.getElementType()
+                         << ", expected f16 or bf16 into f32";
+  for (auto [type, dims] : {std::pair(getLhs().getType(), getLhsDims()),
+                            std::pair(getRhs().getType(), getRhsDims())}) {
+    constexpr int64_t leastBytes = 32;
+    int64_t rowBytes =
+        type.getShape().back() * element.getIntOrFloatBitWidth() / 8;
+    if (dims.back() == rank ? !llvm::is_contained({32, 64, 128}, rowBytes)
+                            : rowBytes % leastBytes != 0) // C4
+      return emitOpError() << "has an operand with rows of " << rowBytes
+                           << " bytes, expected "
+                           << (dims.back() == rank ? "32, 64 or 128"
+                                                   : "a multiple of 32");
+  }
+  if (getAtom().getKind() != AtomKind::Wgmma ||
+      static_cast<int64_t>(getAtom().getWarps().size()) != rank) // C5
+    return emitOpError() << "has the atom " << getAtom()
+                         << ", expected wgmma with warps along " << rank
+                         << " dimensions";
+  if (LayoutAttr layout = getLayout(getResult())) {
+    llvm::Expected<LinearLayout> wanted = getAtomLayout(*this);
+    if (!wanted) // C5
+      return emitOpError() << "has an atom without an accumulator: "
+                           << llvm::toString(wanted.takeError());
+    if (layout.getLinearLayout() != *wanted) // C5
+      return emitOpError() << "has a result of " << result
+                           << ", expected the layout "
+                           << LayoutAttr::get(getContext(), *wanted);
+  }
+  if (!isAwaitedOnce(getToken())) // C6
+    return emitOpError("token must be awaited exactly once by tile.await");
+  Operation *await = getAwait(getToken());
+  for (OpOperand &use : getResult().getUses()) {
+    Operation *user =
+        (*this)->getBlock()->findAncestorOpInBlock(*use.getOwner());
+    bool isLater = !user || isa<scf::YieldOp>(user) ||
+                   (await && await->isBeforeInBlock(user));
+    auto next = dyn_cast<AsyncDotOp>(use.getOwner());
+    bool isAccumulator = next && next.getAccumulator() == use.get();
+    bool isCarried = isa<scf::ForOp>(use.getOwner());
+    if (!isLater && !isAccumulator && !isCarried) // C7
+      return emitOpError("result is used before its token is awaited")
+                 .attachNote(use.getOwner()->getLoc())
+             << "the use";
+  }
+  return success();
+}
+
+LogicalResult ProducerOp::verify() {
+  constexpr int64_t threadsPerWarp = 32, warpsPerGroup = 4, unit = 8;
+  ArrayRef<int64_t> registers = getRegisters();
+  if (registers.size() != 2 || llvm::any_of(registers, [](int64_t count) {
+        return count % unit != 0 || count < 24 || count > 256;
+      })) // C1
+    return emitOpError("has other registers than two multiples of 8 from 24 "
+                       "to 256");
+  auto kernel = cast<KernelOp>((*this)->getParentOp());
+  int64_t ofKernel = kernel.getWarps().value_or(warpsPerGroup);
+  if (ofKernel % warpsPerGroup != 0) // C2
+    return emitOpError() << "is beside " << ofKernel
+                         << " warps, expected whole warpgroups of four";
+  if (auto module = (*this)->getParentOfType<ModuleOp>())
+    if (auto target = module->getAttrOfType<TargetAttr>("tile.target")) {
+      int64_t threads = (ofKernel + warps) * threadsPerWarp;
+      int64_t atStart = target.getRegistersPerMultiprocessor() / threads /
+                        unit * unit * threads;
+      int64_t wanted =
+          (registers[0] * warps + registers[1] * ofKernel) * threadsPerWarp;
+      if (wanted > atStart) // C2
+        return emitOpError() << "wants " << wanted << " registers, a block of "
+                             << threads << " threads has " << atStart;
+    }
+  WalkResult result = getRegion().walk([&](Operation *op) {
+    if (isMemoryEffectFree(op) ||
+        isa<scf::ForOp, TmaCopyOp, MBarrierWaitOp>(op))
+      return WalkResult::advance();
+    emitOpError("holds an operation other than copies by tensor maps and waits "
+                "for barriers")
+            .attachNote(op->getLoc())
+        << "the operation"; // C3
+    return WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (!isMemoryEffectFree(op) &&
+        !isa<AllocOp, MBarriersOp, WaitDependenciesOp, LaunchDependentsOp>(op))
+      return emitOpError("follows an operation with effects, which its warps "
+                         "would run as well") // C4
+                 .attachNote(op->getLoc())
+             << "the operation";
+  return success();
+}
+
+} // namespace deplo::tile

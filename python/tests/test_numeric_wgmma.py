@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: the deplo authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of linear layers by wgmma, with copies by tensor maps, on the emulator."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from numeric import check, randn, run, sum_units, wanted
+
+import deplo
+from deplo.errors import Error
+
+
+def check_linear(m, n, k, schedule, device, dtype=torch.bfloat16):
+    x, w = randn(m, k, dtype=dtype), randn(n, k, dtype=dtype, seed=1)
+    (got,) = run(F.linear, (x, w), device, target="sm_90a", schedule=schedule)
+    (want,) = wanted(F.linear, (x, w))
+    scale = x.double().abs() @ w.double().abs().t()
+    check(got, want, sum_units(k) + 4, scale, f"{m}x{n}x{k} {schedule}")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "schedule"),
+    [
+        (128, 64, 256, "block=128x64,warp_tile=16x64,stages=3,split_k=1"),
+        # Two warpgroups along the rows, with two instructions each.
+        (130, 264, 72, "block=256x128,warp_tile=32x128,stages=2,split_k=1"),
+        # Two along the columns.
+        (64, 520, 136, "block=64x256,warp_tile=16x128,stages=2,split_k=1"),
+        (200, 328, 200, "split_k=1"),
+        # Rows that are no multiple of 16 bytes: no tensor map, but wgmma all the same.
+        (96, 64, 100, "split_k=1"),
+    ],
+)
+def test_linear(m, n, k, schedule, dtype):
+    check_linear(m, n, k, f"atom=wgmma,{schedule}", "emu", dtype)
+
+
+@pytest.mark.parametrize("step", ["tma_copy", "warp_specialize"])
+def test_linear_without(step):
+    check_linear(128, 64, 256, f"atom=wgmma,split_k=1,stages=3,{step}=never", "emu")
+
+
+@pytest.mark.parametrize(
+    ("form", "schedule"),
+    [
+        # Weights along columns: rows of the buffer are split, of one warpgroup or two.
+        ("NN", "block=128x128,warp_tile=16x128,stages=2"),
+        ("NN", "block=64x256,warp_tile=16x128,stages=3"),
+        ("NN", "block=64x32,warp_tile=16x32,stages=2,warp_specialize=never"),
+        ("NN", "block=64x128,warp_tile=16x128,stages=2,tma_copy=never"),
+        # Both along what isn't summed over.
+        ("TN", "block=128x128,warp_tile=32x128,stages=2"),
+        ("TT", "block=64x128,warp_tile=16x64,stages=2"),
+    ],
+)
+def test_operands_along_columns(form, schedule):
+    m, n, k = 136, 264, 200
+    x, w = randn(m, k, dtype=torch.bfloat16), randn(k, n, dtype=torch.bfloat16, seed=1)
+    scale = x.double().abs() @ w.double().abs()
+    if form[0] == "T":
+        x = x.t().contiguous()
+    if form[1] == "T":
+        w = w.t().contiguous()
+
+    def product(x, w):
+        return (x.t() if form[0] == "T" else x) @ (w.t() if form[1] == "T" else w)
+
+    (got,) = run(
+        product, (x, w), "emu", target="sm_90a", schedule=f"atom=wgmma,split_k=1,{schedule}"
+    )
+    (want,) = wanted(product, (x, w))
+    check(got, want, sum_units(k) + 4, scale, f"{form} {schedule}")
+
+
+def test_chosen_by_itself():
+    x = torch.empty(1024, 1024, dtype=torch.bfloat16)
+
+    def ptx(target, schedule=""):
+        function = deplo.compile(
+            F.linear, (x, x), device="cuda", target=target, schedule=schedule, ptxas=False
+        )
+        return function.ir("ptx")
+
+    assert "wgmma.mma_async" in ptx("sm_90a")
+    assert "wgmma" not in ptx("sm_90a", "atom=mma_sync")
+    assert "wgmma" not in ptx("sm_89")
+
+
+def test_f32_is_refused():
+    x, w = randn(64, 64), randn(64, 64)
+    with pytest.raises(Error, match=r"drop (the atom|atom=wgmma)"):
+        deplo.compile(torch.matmul, (x, w), device="emu", target="sm_90a", schedule="atom=wgmma")
