@@ -253,6 +253,9 @@ chooseContraction(const ContractionFacts &facts,
               choice.warps = pins.warps ? pins.warps
                                         : std::max<int64_t>(threads / lanes, 1);
               bool isWhole = threads >= lanes || pins.warps || pins.blockRows;
+              // Warps alone say how many tiles of a thread there are.
+              if (pins.warps && !pins.blockRows && !pins.threadRows)
+                isWhole = threads == pins.warps * lanes;
               for (bool isTransposed :
                    getTranspositions(choice, facts, target, pins)) {
                 choice.isTransposed = isTransposed;

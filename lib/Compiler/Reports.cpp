@@ -12,6 +12,7 @@
 #include "deplo/Target/Occupancy.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -62,6 +63,23 @@ static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
                                             : ofHalves / productsOfPieces);
 }
 
+static constexpr double microsecondsPerSecond = 1e6,
+                        microsecondsPerNanosecond = 1e-3;
+
+/// The highest bound of a launch that computes for so many microseconds.
+static void setRoofline(KernelReport &report, tile::TargetAttr target,
+                        double computing) {
+  std::pair<double, StringRef> bounds[] = {
+      {double(report.bytesRead + report.bytesWritten) /
+           target.getDramBytesPerSecond() * microsecondsPerSecond,
+       "memory"},
+      {computing, "compute"},
+      {target.getLaunchNanoseconds() * microsecondsPerNanosecond, "launch"}};
+  auto highest = *std::max_element(std::begin(bounds), std::end(bounds));
+  report.rooflineMicroseconds = highest.first;
+  report.bound = highest.second.str();
+}
+
 void collectCosts(ModuleOp module, StringRef precision,
                   std::vector<KernelReport> &reports) {
   auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
@@ -81,19 +99,10 @@ void collectCosts(ModuleOp module, StringRef precision,
     report.intensity = cost.getIntensity();
     if (!target)
       continue;
-    constexpr double microsecondsPerSecond = 1e6,
-                     microsecondsPerNanosecond = 1e-3;
-    std::pair<double, StringRef> bounds[] = {
-        {double(cost.bytesRead + cost.bytesWritten) /
-             target.getDramBytesPerSecond() * microsecondsPerSecond,
-         "memory"},
-        {double(cost.flops) / getFlopsPerSecond(kernel, target, precision) *
-             microsecondsPerSecond,
-         "compute"},
-        {target.getLaunchNanoseconds() * microsecondsPerNanosecond, "launch"}};
-    auto highest = *std::max_element(std::begin(bounds), std::end(bounds));
-    report.rooflineMicroseconds = highest.first;
-    report.bound = highest.second.str();
+    setRoofline(report, target,
+                double(cost.flops) /
+                    getFlopsPerSecond(kernel, target, precision) *
+                    microsecondsPerSecond);
   }
   countLaunches(module, reports);
 }
@@ -111,6 +120,41 @@ static void addTraffic(tile::KernelOp kernel, KernelReport &report) {
   }
 }
 
+/// A report of what the parts of `concat` do together, in place of those of
+/// kernels that are launched as parts only.
+static void addConcat(tile::ConcatOp concat, tile::TargetAttr target,
+                      std::vector<KernelReport> &reports) {
+  KernelReport sum;
+  sum.name = concat.getSymName().str();
+  double computing = 0;
+  for (tile::PartOp part : concat.getParts()) {
+    const KernelReport &report = getReport(reports, part.getKernel());
+    sum.bytesRead += report.bytesRead;
+    sum.bytesWritten += report.bytesWritten;
+    sum.flops += report.flops;
+    if (report.bound == "compute")
+      computing += report.rooflineMicroseconds;
+    for (const BufferReport &buffer : report.traffic) {
+      auto same = llvm::find_if(sum.traffic, [&](const BufferReport &other) {
+        return other.name == buffer.name;
+      });
+      if (same == sum.traffic.end()) {
+        sum.traffic.push_back(buffer);
+        continue;
+      }
+      same->bytesRead += buffer.bytesRead;
+      same->bytesWritten += buffer.bytesWritten;
+    }
+    if (sum.schedule.empty())
+      sum.schedule = report.schedule;
+  }
+  if (int64_t bytes = sum.bytesRead + sum.bytesWritten)
+    sum.intensity = double(sum.flops) / bytes;
+  if (target)
+    setRoofline(sum, target, computing);
+  reports.push_back(std::move(sum));
+}
+
 void collectSchedules(ModuleOp module, std::vector<KernelReport> &reports) {
   for (auto kernel : module.getOps<tile::KernelOp>()) {
     KernelReport &report = getReport(reports, kernel.getSymName());
@@ -118,6 +162,22 @@ void collectSchedules(ModuleOp module, std::vector<KernelReport> &reports) {
       report.schedule = toString(kernel.getScheduleAttr());
     addTraffic(kernel, report);
   }
+  llvm::StringSet<> parts;
+  auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
+  for (auto concat : module.getOps<tile::ConcatOp>()) {
+    addConcat(concat, target, reports);
+    for (tile::PartOp part : concat.getParts())
+      parts.insert(part.getKernel());
+  }
+  if (parts.empty())
+    return;
+  llvm::StringSet<> launched;
+  module.walk(
+      [&](loop::LaunchOp launch) { launched.insert(launch.getKernel()); });
+  llvm::erase_if(reports, [&](const KernelReport &report) {
+    return parts.contains(report.name) && !launched.contains(report.name);
+  });
+  countLaunches(module, reports);
 }
 
 std::vector<FusionDecision> collectFusion(ArrayRef<Step> steps) {
@@ -138,7 +198,10 @@ void collectScheduleReasons(ArrayRef<Step> steps,
   for (const Step &step : steps)
     if (step.pass == "deplo-select-schedule")
       for (const StepRemark &remark : step.remarks)
-        getReport(reports, remark.kernel).scheduleReason = remark.text;
+        for (KernelReport &report : reports)
+          if (report.name == remark.kernel ||
+              StringRef(report.name).starts_with(remark.kernel + "_and_"))
+            report.scheduleReason = remark.text;
 }
 
 static void addOccupancy(ModuleOp module, KernelReport &report) {

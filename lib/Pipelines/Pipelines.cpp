@@ -75,6 +75,7 @@ void buildTilePipeline(OpPassManager &manager,
   splitK.alignment = options.alignment;
   splitK.precision = options.precision;
   manager.addPass(tile::createSplitMatmulKPass(splitK));
+  manager.addPass(tile::createConcatGridsPass());
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
   schedule.alignment = options.alignment;
@@ -215,6 +216,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
       {"deplo-fuse-chunks", "t:fuse_chunks"},
       {"deplo-split-matmul-k", "l:003_split_matmul_k"},
+      {"deplo-concat-grids", "l:concat_grids"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},
       {"deplo-cluster-reduce", "t:cluster_reduce"},

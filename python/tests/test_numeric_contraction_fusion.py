@@ -83,3 +83,52 @@ def test_what_shares_no_chunks_stays_apart(name, compiler, device):
 @pytest.mark.parametrize("name", ONE_KERNEL)
 def test_kernels_assemble(name, device):
     compile_for_gpu(ONE_KERNEL[name], inputs_of(300, 200, 100, torch.bfloat16), device)
+
+
+def qkv(x, q, k, v, a, b, c):
+    """Projections of grouped heads: fewer keys and values than queries."""
+    return F.linear(x, q, a), F.linear(x, k, b), F.linear(x, v, c)
+
+
+def inputs_of_qkv(m, n, few, k, dtype):
+    weights = [randn(size, k, dtype=dtype, seed=i) for i, size in enumerate((n, few, few), 1)]
+    biases = [randn(size, dtype=dtype, seed=i) for i, size in enumerate((n, few, few), 4)]
+    return [randn(m, k, dtype=dtype), *weights, *biases]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
+@pytest.mark.parametrize("sizes", [(1, 96, 24, 64), (7, 33, 16, 40), (65, 130, 31, 72)])
+def test_values_of_projections(sizes, dtype, device):
+    inputs = inputs_of_qkv(*sizes, dtype)
+    wanted = qkv(*(t.double() for t in inputs))
+    for got, want in zip(run(qkv, inputs, device), wanted, strict=True):
+        units = 64 if dtype == torch.float32 else 2 * UNIT[dtype] / F32
+        check(got, want, units, scale=want.abs().max().item() + 4, what=f"qkv of {sizes}")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 16, 512])
+def test_projections_are_one_grid(rows, dtype, compiler):
+    inputs = inputs_of_qkv(rows, 384, 64, 256, dtype)
+    (kernel,) = kernels_of(qkv, inputs, "kernel", schedule="split_k=1")
+    assert "_and_" in kernel["name"] and kernel["launches"] == 1
+    assert {b["name"] for b in kernel["traffic"]} >= {"x", "q", "k", "v"}
+
+
+def test_layers_share_one_grid(compiler):
+    def two_layers(x, *parameters):
+        first = qkv(x, *parameters)
+        return *first, *qkv(first[0], *parameters)
+
+    inputs = inputs_of_qkv(16, 256, 64, 256, torch.float32)
+    grids = [
+        k
+        for k in kernels_of(two_layers, inputs, "kernel", schedule="split_k=1")
+        if "_and_" in k["name"]
+    ]
+    assert [grid["launches"] for grid in grids if "parts" not in grid["name"]] == [2]
+
+
+def test_projections_assemble(device):
+    compile_for_gpu(qkv, inputs_of_qkv(130, 384, 64, 520, torch.bfloat16), device)
+    compile_for_gpu(qkv, inputs_of_qkv(1, 384, 64, 520, torch.float32), device)

@@ -20,9 +20,9 @@ namespace deplo {
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                              FlatSymbolRefAttr sharedMemory,
                              IntegerType indexType, int64_t alignment,
-                             ArrayRef<tile::TensorMapAttr> maps)
+                             ArrayRef<tile::TensorMapAttr> maps, bool isPart)
     : kernel(kernel), function(function), sharedMemory(sharedMemory),
-      indexType(indexType), alignment(alignment), maps(maps),
+      indexType(indexType), alignment(alignment), maps(maps), isPart(isPart),
       builder(kernel.getLoc(), kernel.getContext()),
       sizes(SymbolicSizes::get(kernel)), copyGroups(kernel) {}
 
@@ -60,7 +60,10 @@ LogicalResult KernelEmitter::run() {
 
 /// The grid is one row of blocks, the last axis fastest.
 void KernelEmitter::emitAxes() {
-  Value block = NVVM::BlockIdXOp::create(builder, builder.getI32Type());
+  // A part of a larger grid is told the number.
+  Value block = isPart
+                    ? Value(entry->getArguments().back())
+                    : NVVM::BlockIdXOp::create(builder, builder.getI32Type());
   if (indexType.getWidth() > 32)
     block = arith::ExtUIOp::create(builder, indexType, block);
   int64_t last = kernel.getAxes().size() - 1;

@@ -63,11 +63,13 @@ public:
   /// the pointers of the kernel's memrefs and the module's symbolic sizes.
   /// Index arithmetic is in `indexType`. Pointers are aligned to `alignment`
   /// bytes. `sharedMemory` is the symbol of the
-  /// dynamic shared memory.
+  /// dynamic shared memory. A part of a larger grid has the number of its block
+  /// as one more argument.
   KernelEmitter(tile::KernelOp kernel, mlir::LLVM::LLVMFuncOp function,
                 mlir::FlatSymbolRefAttr sharedMemory,
                 mlir::IntegerType indexType, int64_t alignment,
-                llvm::ArrayRef<tile::TensorMapAttr> maps = {});
+                llvm::ArrayRef<tile::TensorMapAttr> maps = {},
+                bool isPart = false);
 
   mlir::LogicalResult run();
 
@@ -272,6 +274,7 @@ private:
   mlir::IntegerType indexType;
   int64_t alignment;
   llvm::ArrayRef<tile::TensorMapAttr> maps;
+  bool isPart;
   mlir::ImplicitLocOpBuilder builder;
   SymbolicSizes sizes;
   llvm::DenseMap<int64_t, mlir::Value> numbers; // that the launch gives

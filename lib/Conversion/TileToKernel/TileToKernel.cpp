@@ -7,6 +7,9 @@
 //   ->
 //   gpu.module @kernels { llvm.func @k(%x: !llvm.ptr<1>, ...) { one thread } }
 //
+// A tile.concat becomes a function that calls those of its parts, which are
+// inlined.
+//
 // Legal when every tile has a layout. KernelEmitter.h says how values become a
 // thread's.
 
@@ -25,6 +28,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -128,6 +133,14 @@ std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
   return blocks ? std::optional<int32_t>(*blocks) : std::nullopt;
 }
 
+/// A kernel's function, and what its launch needs.
+struct Emitted {
+  LLVM::LLVMFuncOp function;
+  int64_t blocks, threads, sharedBytes;
+  int32_t resident;
+  bool isProgrammatic;
+};
+
 struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   using TileToKernelPassBase::TileToKernelPassBase;
 
@@ -140,9 +153,36 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     if (!target)
       return signalPassFailure();
     gpu::GPUModuleOp module = createModule(target);
-    for (tile::KernelOp kernel : kernels)
-      if (failed(convert(kernel, module, target)))
+    llvm::StringSet<> launched;
+    getOperation().walk(
+        [&](loop::LaunchOp launch) { launched.insert(launch.getKernel()); });
+    llvm::StringMap<Emitted> parts;
+    for (auto concat : getOperation().getOps<tile::ConcatOp>())
+      for (tile::PartOp part : concat.getParts())
+        parts.try_emplace(part.getKernel());
+    for (tile::KernelOp kernel : kernels) {
+      StringRef name = kernel.getSymName();
+      if (auto part = parts.find(name); part != parts.end()) {
+        FailureOr<Emitted> emitted =
+            emit(kernel, module, target, /*isPart=*/true);
+        if (failed(emitted))
+          return signalPassFailure();
+        part->second = *emitted;
+        if (!launched.contains(name))
+          continue;
+      }
+      FailureOr<Emitted> emitted =
+          emit(kernel, module, target, /*isPart=*/false);
+      if (failed(emitted))
         return signalPassFailure();
+      markKernel(*emitted, kernel.getClusterBlocks());
+    }
+    for (auto concat :
+         llvm::make_early_inc_range(getOperation().getOps<tile::ConcatOp>()))
+      if (failed(convert(concat, parts, module)))
+        return signalPassFailure();
+    for (tile::KernelOp kernel : kernels)
+      kernel.erase();
   }
 
   gpu::GPUModuleOp createModule(tile::TargetAttr target) {
@@ -162,8 +202,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     return module;
   }
 
-  LogicalResult convert(tile::KernelOp kernel, gpu::GPUModuleOp module,
-                        tile::TargetAttr target) {
+  FailureOr<Emitted> emit(tile::KernelOp kernel, gpu::GPUModuleOp module,
+                          tile::TargetAttr target, bool isPart) {
     if (failed(tile::verifyScheduled(kernel)))
       return failure();
     SymbolicSizes sizes = SymbolicSizes::get(kernel);
@@ -193,18 +233,20 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
                                     LLVM::LLVMPointerType::get(&getContext()));
     argumentTypes.append(kernel.getNumMemrefs(), pointer);
     argumentTypes.append(sizes.getSizes().size(), builder.getI64Type());
+    if (isPart)
+      argumentTypes.push_back(builder.getI32Type());
     auto function = LLVM::LLVMFuncOp::create(
-        builder, kernel.getLoc(), kernel.getSymName(),
+        builder, kernel.getLoc(),
+        (kernel.getSymName() + (isPart ? "_part" : "")).str(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
                                     argumentTypes));
     int64_t threads = *kernel.getWarps() * threadsPerWarp;
+    if (isPart) {
+      function.setLinkage(LLVM::Linkage::Internal);
+      function.setAlwaysInline(true);
+    }
     for (auto producer : kernel.getBody()->getOps<tile::ProducerOp>())
       threads += producer.warps * threadsPerWarp;
-    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
-                      builder.getUnitAttr());
-    function->setAttr(
-        NVVM::NVVMDialect::getReqntidAttrName(),
-        builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
     int64_t cluster = kernel.getClusterBlocks();
     if (cluster > target.getBlocksPerCluster())
       return kernel.emitError()
@@ -212,17 +254,13 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << target.getChip() << " has at most "
              << target.getBlocksPerCluster()
              << "; lower cluster in its schedule";
-    if (cluster > 1)
-      function->setAttr(
-          NVVM::NVVMDialect::getClusterDimAttrName(),
-          builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
     annotateArguments(kernel, function, maps.size(), builder);
     annotateMaps(function, maps, builder);
 
     KernelEmitter emitter(
         kernel, function,
         FlatSymbolRefAttr::get(&getContext(), sharedMemoryName),
-        chooseIndexType(kernel), alignment, maps);
+        chooseIndexType(kernel), alignment, maps, isPart);
     if (failed(emitter.run()))
       return failure();
     if (emitter.getSharedBytes() > target.getSharedPerBlock())
@@ -234,26 +272,129 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     auto sharedMemory = module.lookupSymbol<LLVM::GlobalOp>(sharedMemoryName);
     sharedMemory.setAlignment(std::max<int64_t>(
         sharedMemory.getAlignment().value_or(1), emitter.getSharedAlignment()));
-    // Without it ptxas spills a few registers to have more blocks resident.
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      builder.getI32IntegerAttr(getResidentBlocks(
-                          kernel, target, emitter.getSharedBytes(), blocks)));
-    if (std::optional<int32_t> resident =
-            getContractionBlocks(kernel, emitter.getSharedBytes(), target))
-      function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                        builder.getI32IntegerAttr(*resident));
-    function->setAttr("tile.launch",
-                      tile::LaunchAttr::get(&getContext(), blocks, threads,
-                                            emitter.getSharedBytes(), cluster,
-                                            isProgrammatic(kernel)));
     if (!maps.empty())
       function->setAttr("tile.maps",
                         builder.getArrayAttr(
                             SmallVector<Attribute>(maps.begin(), maps.end())));
+    std::optional<int32_t> ofContraction =
+        getContractionBlocks(kernel, emitter.getSharedBytes(), target);
+    // Without it ptxas spills a few registers to have more blocks resident.
+    int32_t resident = ofContraction.value_or(
+        getResidentBlocks(kernel, target, emitter.getSharedBytes(), blocks));
     if (isSymbolic)
       function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));
-    kernel.erase();
+    return Emitted{function, blocks,
+                   threads,  emitter.getSharedBytes(),
+                   resident, isProgrammatic(kernel)};
+  }
+
+  /// Makes a function one that the host launches.
+  void markKernel(const Emitted &emitted, int64_t cluster) {
+    Builder builder(&getContext());
+    LLVM::LLVMFuncOp function = emitted.function;
+    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                      builder.getUnitAttr());
+    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                      builder.getDenseI32ArrayAttr(
+                          {static_cast<int32_t>(emitted.threads), 1, 1}));
+    if (cluster > 1)
+      function->setAttr(
+          NVVM::NVVMDialect::getClusterDimAttrName(),
+          builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      builder.getI32IntegerAttr(emitted.resident));
+    function->setAttr("tile.launch", tile::LaunchAttr::get(
+                                         &getContext(), emitted.blocks,
+                                         emitted.threads, emitted.sharedBytes,
+                                         cluster, emitted.isProgrammatic));
+  }
+
+  /// A function that calls, in each block, the part that the block belongs to.
+  LogicalResult convert(tile::ConcatOp concat, llvm::StringMap<Emitted> &parts,
+                        gpu::GPUModuleOp module) {
+    Emitted whole{{}, 0, 0, 0, INT32_MAX, true};
+    for (tile::PartOp part : concat.getParts()) {
+      const Emitted &emitted = parts[part.getKernel()];
+      if (whole.threads != 0 && whole.threads != emitted.threads)
+        return part.emitOpError()
+               << "has blocks of " << emitted.threads
+               << " threads, those before it have " << whole.threads
+               << "; give all parts the same warps in their schedules";
+      whole.threads = emitted.threads;
+      whole.blocks += emitted.blocks;
+      whole.sharedBytes = std::max(whole.sharedBytes, emitted.sharedBytes);
+      whole.resident = std::min(whole.resident, emitted.resident);
+      // Whoever doesn't wait can't start early.
+      whole.isProgrammatic &= emitted.isProgrammatic;
+    }
+    if (whole.blocks > maxBlocksPerLaunch)
+      return concat.emitError()
+             << "kernel needs " << whole.blocks << " blocks, the most is "
+             << maxBlocksPerLaunch << "; raise block in its schedule";
+
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    Block *body = concat.getBody();
+    auto pointer =
+        LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
+    SmallVector<Type> types(body->getNumArguments(), pointer);
+    whole.function = LLVM::LLVMFuncOp::create(
+        builder, concat.getLoc(), concat.getSymName(),
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                    types));
+    markKernel(whole, /*cluster=*/1);
+
+    Block *at = whole.function.addEntryBlock(builder);
+    SmallVector<Value> pointers(at->getArguments());
+    builder.setInsertionPointToStart(at);
+    Location loc = concat.getLoc();
+    Value block = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+    int64_t start = 0;
+    llvm::SmallDenseSet<unsigned> annotated;
+    for (tile::PartOp part : concat.getParts()) {
+      const Emitted &emitted = parts[part.getKernel()];
+      builder.setInsertionPointToEnd(at);
+      auto getConstant = [&](int64_t value) {
+        return LLVM::ConstantOp::create(builder, loc,
+                                        builder.getI32IntegerAttr(value));
+      };
+      int64_t end = start + emitted.blocks;
+      if (end != whole.blocks) {
+        Value isPart = LLVM::ICmpOp::create(
+            builder, loc, LLVM::ICmpPredicate::ult, block, getConstant(end));
+        Block *call = whole.function.addBlock();
+        at = whole.function.addBlock();
+        LLVM::CondBrOp::create(builder, loc, isPart, call, at);
+        builder.setInsertionPointToStart(call);
+      }
+      SmallVector<Value> operands;
+      for (auto [number, buffer] : llvm::enumerate(part.getBuffers())) {
+        unsigned argument = cast<BlockArgument>(buffer).getArgNumber();
+        operands.push_back(pointers[argument]);
+        annotateAlike(whole.function, argument, emitted.function, number,
+                      /*isFirst=*/annotated.insert(argument).second);
+      }
+      operands.push_back(LLVM::SubOp::create(builder, part.getLoc(), block,
+                                             getConstant(start)));
+      LLVM::CallOp::create(builder, part.getLoc(), emitted.function, operands);
+      LLVM::ReturnOp::create(builder, loc, ValueRange());
+      start = end;
+    }
+    concat.erase();
     return success();
+  }
+
+  /// What is known of an argument that is passed to parts is what all of them
+  /// know.
+  static void annotateAlike(LLVM::LLVMFuncOp whole, unsigned argument,
+                            LLVM::LLVMFuncOp part, unsigned ofPart,
+                            bool isFirst) {
+    DictionaryAttr more = part.getArgAttrDict(ofPart);
+    SmallVector<NamedAttribute> common;
+    for (NamedAttribute attribute :
+         isFirst ? more : whole.getArgAttrDict(argument))
+      if (more.get(attribute.getName()) == attribute.getValue())
+        common.push_back(attribute);
+    whole.setArgAttrs(argument, common);
   }
 
   static bool isProgrammatic(tile::KernelOp kernel) {

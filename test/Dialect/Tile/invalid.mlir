@@ -996,3 +996,63 @@ tile.kernel @schedule_cluster(%x: memref<8xf32>) axes(%i = 8 tile) attributes {s
 
 // expected-error @below {{launch of 6 blocks in clusters of 4, expected a divisor}}
 func.func private @launch_cluster() attributes {tile.launch = #tile.launch<blocks = 6, threads = 32, shared_bytes = 0, cluster = 4>}
+
+// -----
+
+// tile.concat: C1.
+
+// expected-error @below {{argument 0 is 'index', expected a memref}}
+tile.concat @concat_argument(%x: index) {
+}
+
+// -----
+
+// tile.concat: C2.
+
+// expected-error @below {{has an operation that is no tile.part}}
+tile.concat @concat_body(%x: memref<8xf32>) {
+  // expected-note @below {{it is here}}
+  %c0 = arith.constant 0 : index
+}
+
+// -----
+
+// tile.concat: C2.
+
+// expected-error @below {{has 0 parts, expected at least two; launch the kernel}}
+tile.concat @concat_of_none(%x: memref<8xf32>) {
+}
+
+// -----
+
+// tile.part: C1.
+
+tile.concat @part_of_nothing(%x: memref<8xf32>) {
+  // expected-error @below {{names @nobody, which is no kernel of the module}}
+  tile.part @nobody(%x) : memref<8xf32>
+  tile.part @nobody(%x) : memref<8xf32>
+}
+
+// -----
+
+// tile.part: C2.
+
+tile.concat @part_of_two_buffers(%x: memref<8xf32>) {
+  // expected-error @below {{passes 2 buffers to @part_kernel, which takes 1}}
+  tile.part @part_kernel(%x, %x) : memref<8xf32>, memref<8xf32>
+  tile.part @part_kernel(%x) : memref<8xf32>
+}
+tile.kernel @part_kernel(%x: memref<8xf32>) axes(%i = 8 tile) {
+}
+
+// -----
+
+// tile.part: C2.
+
+tile.concat @part_of_other_types(%x: memref<8xf32>, %y: memref<4xf32>) {
+  tile.part @part_kernel(%x) : memref<8xf32>
+  // expected-error @below {{passes 'memref<4xf32>' as argument 0 of @part_kernel, expected 'memref<8xf32>'}}
+  tile.part @part_kernel(%y) : memref<4xf32>
+}
+tile.kernel @part_kernel(%x: memref<8xf32>) axes(%i = 8 tile) {
+}

@@ -170,3 +170,19 @@ tile.kernel @cluster_reduce(%x: memref<4x4096xf32>, %y: memref<4xf32>) axes(%i =
   %u = arith.divf %t#0, %t#1 : tensor<1xf32>
   tile.store %u, %y[%i] : tensor<1xf32>, memref<4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: tile.concat @both
+// CHECK-SAME:    (%[[X:.+]]: memref<8xf32>, %[[Y:.+]]: memref<8xf32>, %[[Z:.+]]: memref<8xf32>) {
+// CHECK-NEXT:    tile.part @one(%[[X]], %[[Y]]) : memref<8xf32>, memref<8xf32>
+// CHECK-NEXT:    tile.part @one(%[[X]], %[[Z]]) : memref<8xf32>, memref<8xf32>
+// CHECK-NEXT:  }
+tile.concat @both(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8xf32>) {
+  tile.part @one(%x, %y) : memref<8xf32>, memref<8xf32>
+  tile.part @one(%x, %z) : memref<8xf32>, memref<8xf32>
+}
+tile.kernel @one(%x: memref<8xf32>, %y: memref<8xf32>) axes(%i = 8 step 8 grid) warps(1) {
+  %a = tile.load %x[%i] : memref<8xf32> -> tensor<8xf32>
+  tile.store %a, %y[%i] : tensor<8xf32>, memref<8xf32>
+}

@@ -582,7 +582,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
   StringRef kind = callee->getName().getStringRef();
   if (kind == "gpu.binary")
     return success();
-  if (kind != "loop.kernel" && kind != "tile.kernel" &&
+  if (kind != "loop.kernel" && kind != "tile.kernel" && kind != "tile.concat" &&
       kind != "llvm.func") // C1
     return emitOpError() << "launches @" << getKernel()
                          << ", which is not a kernel but a " << kind;

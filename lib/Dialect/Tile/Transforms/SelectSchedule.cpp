@@ -49,6 +49,10 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
                        const TargetDescription &target);
   LogicalResult selectMma(loop::Contraction contraction, const Pins &pins,
                           const TargetDescription &target);
+  LogicalResult selectLike(loop::KernelOp kernel, loop::KernelOp leader,
+                           const Pins &pins, const TargetDescription &target);
+  LogicalResult alignParts(ConcatOp concat, const Pins &pins,
+                           const TargetDescription &target);
   template <typename Choice>
   void report(loop::Contraction contraction, const Choice &choice);
 
@@ -218,6 +222,110 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Parts of one grid
+//===----------------------------------------------------------------------===//
+
+/// Whether a tile that suits one of two contractions fits the other.
+static bool haveLikeTiles(loop::Contraction &a, loop::Contraction &b,
+                          Precision precision) {
+  ContractionFacts x = getContractionFacts(a, precision),
+                   y = getContractionFacts(b, precision);
+  auto getOperands = [](const OperandFacts &facts) {
+    return std::tuple(facts.count, facts.computed, facts.bytesComputedFrom);
+  };
+  auto getKey = [&](const ContractionFacts &facts) {
+    return std::tuple(facts.elementBytes, facts.sums, facts.isLhsAlongDepth,
+                      facts.isRhsAlongDepth, facts.inTwoLevels,
+                      getOperands(facts.ofRows), getOperands(facts.ofColumns));
+  };
+  return a.axes.size() == b.axes.size() && a.rowAxis == b.rowAxis &&
+         a.columnAxis == b.columnAxis && getKey(x) == getKey(y) &&
+         a.lhs.value.getType() == b.lhs.value.getType();
+}
+
+/// Gives `kernel` the tile of `leader` if it can have it, and as many warps
+/// else, if it can have those.
+LogicalResult SelectSchedulePass::selectLike(loop::KernelOp kernel,
+                                             loop::KernelOp leader,
+                                             const Pins &pins,
+                                             const TargetDescription &target) {
+  auto schedule = cast<ScheduleAttr>(leader.getScheduleAttr());
+  Pins like = pins;
+  like.numbers.warps = schedule.getWarps();
+  auto own = loop::findContraction(kernel), its = loop::findContraction(leader);
+  if (!own && !its) {
+    std::string error;
+    if (cast<ScheduleAttr>(kernel.getScheduleAttr()).getWarps() ==
+            schedule.getWarps() ||
+        !chooseSchedule(
+            getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel)),
+            target, like.numbers, error))
+      return success();
+    return select(kernel, like, target);
+  }
+  if (!own || !its)
+    return success();
+  if (!haveLikeTiles(*own, *its, mode)) {
+    ContractionFacts facts = getContractionFacts(*own, mode);
+    std::string error;
+    bool isMma = suitsMma(*own, mode, target);
+    MmaPins warps;
+    warps.warps = schedule.getWarps();
+    ContractionPins threads;
+    threads.warps = schedule.getWarps();
+    bool canHaveWarps =
+        isMma ? chooseMma(facts, target, warps, error).has_value()
+              : chooseContraction(facts, target, threads, error).has_value();
+    return canHaveWarps ? select(kernel, like, target) : success();
+  }
+  like.numbers.block.emplace(schedule.getBlock().begin(),
+                             schedule.getBlock().end());
+  like.numbers.chunk = schedule.getChunk();
+  like.atom = schedule.getAtom();
+  like.thread.assign(schedule.getThread().begin(), schedule.getThread().end());
+  like.warpTile.assign(schedule.getWarpTile().begin(),
+                       schedule.getWarpTile().end());
+  return select(kernel, like, target);
+}
+
+/// All parts of a grid have blocks of one size: those that suit the part that
+/// reads most. Where they can't, parts are launched one after the other.
+LogicalResult SelectSchedulePass::alignParts(ConcatOp concat, const Pins &pins,
+                                             const TargetDescription &target) {
+  SymbolTable symbols(getOperation());
+  SmallVector<loop::KernelOp> kernels;
+  for (PartOp part : concat.getParts())
+    kernels.push_back(symbols.lookup<loop::KernelOp>(part.getKernel()));
+  loop::KernelOp leader =
+      *llvm::max_element(kernels, [](loop::KernelOp a, loop::KernelOp b) {
+        return loop::computeCost(a).bytesRead < loop::computeCost(b).bytesRead;
+      });
+  auto separate = [&](StringRef reason) {
+    remark::missed(concat.getLoc(), remark::RemarkOpts::name("SelectSchedule")
+                                        .category(DEBUG_TYPE)
+                                        .function(concat.getSymName()))
+        << "its parts " << reason << " and are launched one after the other";
+    separateParts(concat);
+    return success();
+  };
+  auto usesMaps = [](loop::KernelOp kernel) {
+    return cast<ScheduleAttr>(kernel.getScheduleAttr()).getAtom() ==
+           AtomKind::Wgmma;
+  };
+  if (llvm::any_of(kernels, usesMaps))
+    return separate("copy by tensor maps, arguments of a launch of their own,");
+  for (loop::KernelOp kernel : kernels)
+    if (kernel != leader && failed(selectLike(kernel, leader, pins, target)))
+      return failure();
+  auto warps = cast<ScheduleAttr>(leader.getScheduleAttr()).getWarps();
+  bool isAligned = llvm::all_of(kernels, [&](loop::KernelOp kernel) {
+    auto schedule = cast<ScheduleAttr>(kernel.getScheduleAttr());
+    return schedule.getWarps() == warps && schedule.getCluster() == 1;
+  });
+  return isAligned ? success() : separate("want blocks of different sizes");
+}
+
 void SelectSchedulePass::runOnOperation() {
   ModuleOp module = getOperation();
   SmallVector<loop::KernelOp> kernels(module.getOps<loop::KernelOp>());
@@ -238,6 +346,9 @@ void SelectSchedulePass::runOnOperation() {
     return signalPassFailure();
   for (loop::KernelOp kernel : kernels)
     if (failed(select(kernel, *pins, describe(target))))
+      return signalPassFailure();
+  for (ConcatOp concat : llvm::make_early_inc_range(module.getOps<ConcatOp>()))
+    if (failed(alignParts(concat, *pins, describe(target))))
       return signalPassFailure();
 }
 

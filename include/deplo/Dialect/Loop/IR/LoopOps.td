@@ -274,14 +274,14 @@ def Loop_LaunchOp : Loop_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
     ```
 
     The callee is a `loop.kernel` or, later, the `tile.kernel` or device function
-    it became.
+    it became, or a `tile.concat` that it is part of.
 
     Constraints:
     - C1: the callee is a symbol of the module, or of a device module in it (a
       `gpu.module`, or a `module` for the host); once there is a `gpu.binary` the
       callee is taken to be in that.
-    - C2: operands match the arguments of a `loop.kernel` or `tile.kernel` callee
-      in number and type.
+    - C2: operands match the arguments of a `loop.kernel`, `tile.kernel` or
+      `tile.concat` callee in number and type.
     - C3: a buffer that a `loop.kernel` stores to is passed once.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Arg<Variadic<AnyMemRef>, "", [MemRead, MemWrite]>:$buffers);

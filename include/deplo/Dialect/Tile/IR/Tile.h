@@ -8,6 +8,7 @@
 #include "deplo/Analysis/SharedMemory.h"
 #include "deplo/Dialect/Monoid.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinAttributeInterfaces.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

@@ -65,6 +65,46 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, N
   }];
 }
 
+def Tile_ConcatOp : Tile_Op<"concat", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
+    HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "a kernel of the blocks of several kernels";
+  let description = [{
+    The first blocks of the grid run the first part, those behind them the next
+    one. Nothing orders parts: none may read or write what another writes.
+
+    ```mlir
+    tile.concat @query_and_key(%x: memref<64x32xf32>, %v: memref<32x64xf32>, %w: memref<32x16xf32>, %q: memref<64x64xf32>, %k: memref<64x16xf32>) {
+      tile.part @query(%x, %v, %q) : memref<64x32xf32>, memref<32x64xf32>, memref<64x64xf32>
+      tile.part @key(%x, %w, %k) : memref<64x32xf32>, memref<32x16xf32>, memref<64x16xf32>
+    }
+    ```
+
+    Constraints:
+    - C1: arguments are memrefs.
+    - C2: the body consists of at least two `tile.part`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$argumentTypes)>];
+  let extraClassDeclaration = [{
+    auto getParts() { return getBody()->getOps<PartOp>(); }
+  }];
+}
+
+def Tile_PartOp : Tile_Op<"part", [HasParent<"ConcatOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a kernel whose blocks are part of another's";
+  let description = [{
+    Constraints:
+    - C1: the callee is a `loop.kernel` or `tile.kernel` of the module.
+    - C2: operands match its arguments in number and type.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Arg<Variadic<AnyMemRef>, "", [MemRead, MemWrite]>:$buffers);
+  let assemblyFormat = "$kernel `(` $buffers `)` attr-dict `:` type($buffers)";
+}
+
 //===----------------------------------------------------------------------===//
 // Programmatic dependent launch
 //===----------------------------------------------------------------------===//

@@ -239,6 +239,42 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
+def ConcatGridsPass : Pass<"deplo-concat-grids", "::mlir::ModuleOp"> {
+  let summary = "launches that share an operand become one, of the blocks of all";
+  let description = [{
+    Contractions and other kernels with a sum that read one buffer, and don't
+    need what another of them computes, differ in their loops: queries have more
+    columns than keys and values. Each has few blocks where rows are few. As one
+    launch they share the device, and the blocks of the small ones fill what the
+    large one leaves. Before:
+
+    ```mlir
+    func.func @main(%x: memref<64x32xf32>, %v: memref<32x64xf32>, %w: memref<32x16xf32>, %q: memref<64x64xf32> {loop.result}, %k: memref<64x16xf32> {loop.result}) {
+      loop.launch @query(%x, %v, %q) : memref<64x32xf32>, memref<32x64xf32>, memref<64x64xf32>
+      loop.launch @key(%x, %w, %k) : memref<64x32xf32>, memref<32x16xf32>, memref<64x16xf32>
+      return
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%arg0: memref<64x32xf32>, %arg1: memref<32x64xf32>, %arg2: memref<32x16xf32>, %arg3: memref<64x64xf32> {loop.result}, %arg4: memref<64x16xf32> {loop.result}) {
+      loop.launch @query_and_key(%arg0, %arg1, %arg3, %arg2, %arg4) : memref<64x32xf32>, memref<32x64xf32>, memref<64x64xf32>, memref<32x16xf32>, memref<64x16xf32>
+      return
+    }
+    tile.concat @query_and_key(%arg0: memref<64x32xf32>, %arg1: memref<32x64xf32>, %arg2: memref<64x64xf32>, %arg3: memref<32x16xf32>, %arg4: memref<64x16xf32>) {
+      tile.part @query(%arg0, %arg1, %arg2) : memref<64x32xf32>, memref<32x64xf32>, memref<64x64xf32>
+      tile.part @key(%arg0, %arg3, %arg4) : memref<64x32xf32>, memref<32x16xf32>, memref<64x16xf32>
+    }
+    ```
+
+    The kernels are compiled as before, with blocks of one size. Legal means: no
+    part, and no launch between the first and the last of them, reads or writes
+    what a part writes, or writes what one reads.
+  }];
+}
+
 def ChunkMatmulKPass : Pass<"deplo-chunk-matmul-k", "::deplo::tile::KernelOp"> {
   let summary = "the sum of a contraction goes over chunks of its operands";
   let description = [{

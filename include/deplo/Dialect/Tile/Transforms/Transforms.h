@@ -199,6 +199,13 @@ void replaceKernel(loop::KernelOp kernel, Split &split,
                    mlir::SymbolTable &symbols);
 
 //===----------------------------------------------------------------------===//
+// concat_grids
+//===----------------------------------------------------------------------===//
+
+/// Launches the parts of `concat` one after the other, and erases it.
+void separateParts(ConcatOp concat);
+
+//===----------------------------------------------------------------------===//
 // stage_inputs
 //===----------------------------------------------------------------------===//
 
