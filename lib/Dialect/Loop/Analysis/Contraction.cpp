@@ -178,7 +178,8 @@ std::optional<Contraction> findContraction(KernelOp kernel) {
     isOnly &= !found.reduce;
     found.reduce = reduce;
   });
-  if (!found.reduce || !isOnly || found.reduce.getExtent() < 2)
+  if (!found.reduce || !isOnly || found.reduce.getExtent() < 2 ||
+      found.reduce.getPart())
     return std::nullopt;
   std::optional<SmallVector<ForOp>> axes = getAxes(found.reduce);
   if (!axes)
