@@ -351,14 +351,13 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   for (Operation *op : *slice)
     if (auto load = dyn_cast<loop::LoadOp>(builder.clone(*op, mapping)))
       loads.push_back(load);
-  auto copy =
-      parts.length == 0
-          ? loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
-                                   reduce.getExtent(), reduce.getResultTypes(),
-                                   part, parts.count)
-          : loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
-                                   isTail ? parts.tail : parts.length,
-                                   reduce.getResultTypes());
+  auto copy = parts.length == 0
+                  ? loop::ReduceOp::create(
+                        builder, loc, reduce.getMonoids(), reduce.getExtent(),
+                        reduce.getResultTypes(), part, parts.count)
+                  : loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
+                                           isTail ? parts.tail : parts.length,
+                                           reduce.getResultTypes());
   mapping.map(reduce.getInductionVar(), copy.getInductionVar());
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -371,8 +370,7 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   for (loop::LoadOp load : loads)
     if (failed(redirect(load, kernel, copy.getInductionVar(), part, parts)))
       return failure();
-  return parts.length == 0 ? success()
-                           : shiftNumbers(copy, part, parts, sizes);
+  return parts.length == 0 ? success() : shiftNumbers(copy, part, parts, sizes);
 }
 
 /// A reduction over the parts in `buffers`.
