@@ -35,7 +35,7 @@ static constexpr double stepLoopCost = 1.04;
 static constexpr double transposedCost = 0.08;
 /// The same where both operands are read along the sum, of which a thread holds
 /// so many that it reads none ahead.
-static constexpr double alongDepthCost = 0.2;
+static constexpr double alongDepthCost = 0.05;
 /// How much longer a block takes if there is no room for another one that works
 /// while it waits at its barriers.
 static constexpr double aloneCost = 1.04;
@@ -52,7 +52,7 @@ bool sumsInTwoLevels(int64_t depth, int64_t elementBytes) {
 }
 
 int64_t getContractionRegisters(int64_t sums, int64_t operands) {
-  constexpr int64_t forAddresses = 44;
+  constexpr int64_t forAddresses = 40;
   return llvm::alignTo(sums + operands + forAddresses, 8);
 }
 
@@ -75,6 +75,22 @@ double ContractionFacts::getComputeNanoseconds(const TargetDescription &target,
   };
   return (blockRows * getCycles(ofRows) + blockColumns * getCycles(ofColumns)) *
          2e9 * target.multiprocessors / target.f32FlopsPerSecond;
+}
+
+int64_t ContractionFacts::getPinnedColumns(int64_t pin) const {
+  constexpr int64_t least = 16;
+  if (pin != 0 || !foldsRows)
+    return pin;
+  return std::max<int64_t>(llvm::PowerOf2Ceil(columns), least);
+}
+
+std::optional<std::string> ContractionFacts::checkColumns() const {
+  if (!foldsRows || columns <= longestTile)
+    return std::nullopt;
+  return llvm::formatv("a block folds rows of {0} columns, and has {1} at most; "
+                       "run deplo-split-matmul-k first",
+                       columns, longestTile)
+      .str();
 }
 
 /// Of a chunk, or in a block or thread: what all operands have.
@@ -226,8 +242,12 @@ chooseContraction(const ContractionFacts &facts,
                   const TargetDescription &target, const ContractionPins &pins,
                   std::string &error) {
   std::optional<ContractionChoice> best;
+  if (auto reason = facts.checkColumns()) {
+    error = *reason;
+    return std::nullopt;
+  }
   auto most = [](int64_t extent) {
-    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), 16, 256);
+    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), 16, longestTile);
   };
   // A row of a chunk is a line of memory, or half of one.
   int64_t mostChunk = std::min<int64_t>(llvm::PowerOf2Ceil(facts.depth),
@@ -239,7 +259,8 @@ chooseContraction(const ContractionFacts &facts,
     for (int64_t blockRows :
          getPowers(leastRows, most(facts.rows), pins.blockRows))
       for (int64_t blockColumns :
-           getPowers(16, most(facts.columns), pins.blockColumns))
+           getPowers(16, most(facts.columns),
+                     facts.getPinnedColumns(pins.blockColumns)))
         for (int64_t threadRows : getPowers(2, 8, pins.threadRows))
           for (int64_t threadColumns : getPowers(2, 8, pins.threadColumns))
             for (int64_t stages : depths) {
@@ -253,8 +274,8 @@ chooseContraction(const ContractionFacts &facts,
               choice.warps = pins.warps ? pins.warps
                                         : std::max<int64_t>(threads / lanes, 1);
               bool isWhole = threads >= lanes || pins.warps || pins.blockRows;
-              // Warps alone say how many tiles of a thread there are.
-              if (pins.warps && !pins.blockRows && !pins.threadRows)
+              // Warps say how many tiles of a thread there are.
+              if (pins.warps && !pins.blockRows)
                 isWhole = threads == pins.warps * lanes;
               for (bool isTransposed :
                    getTranspositions(choice, facts, target, pins)) {

@@ -543,6 +543,17 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     ScheduleAttr schedule = kernel.getScheduleAttr();
+    // The chunk of a contraction is one of its sums; rows that it folds are in
+    // registers.
+    if (schedule && chunk < 0 &&
+        (!schedule.getThread().empty() || !schedule.getWarpTile().empty())) {
+      remark::missed(kernel.getLoc(),
+                     remark::RemarkOpts::name("ChunkReduce")
+                         .category(DEBUG_TYPE)
+                         .function(kernel.getSymName()))
+          << "the schedule is one of a contraction";
+      return markAllAnalysesPreserved();
+    }
     int64_t size = chunk >= 0 ? chunk : schedule ? schedule.getChunk() : 0;
     if (size != 0 && !llvm::isPowerOf2_64(size)) {
       kernel.emitOpError() << "chunk must be 0 or a power of two, got " << size;
