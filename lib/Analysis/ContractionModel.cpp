@@ -28,14 +28,15 @@ static constexpr double reachedPeak = 0.8;
 static constexpr double halfOfSums = 62;
 /// Between the last multiply-add of a chunk and the first of the next one.
 static constexpr double chunkNanoseconds = 15;
-/// What a loop over the steps of a chunk adds to straight code.
-static constexpr double stepLoopCost = 1.04;
+/// What a chunk of straight code costs more than a loop over its steps, of which
+/// ptxas keeps fewer values ahead: for each operand that is read along the sum.
+static constexpr double straightCost = 0.015;
 /// What copies of single elements of an operand take, as a part of the time of
 /// the multiply-adds.
-static constexpr double transposedCost = 0.08;
+static constexpr double transposedCost = 0.04;
 /// The same where both operands are read along the sum, of which a thread holds
 /// so many that it reads none ahead.
-static constexpr double alongDepthCost = 0.05;
+static constexpr double alongDepthCost = 0.1;
 /// How much longer a block takes if there is no room for another one that works
 /// while it waits at its barriers.
 static constexpr double aloneCost = 1.04;
@@ -168,8 +169,11 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double copies = choice.isTransposed ? transposedCost * alongDepth
                   : alongDepth > 1    ? alongDepthCost
                                       : 0;
+  double straight =
+      isStraight && !choice.isTransposed ? straightCost * alongDepth * alongDepth
+                                         : 0;
   double work = arithmetic * std::max(1.0, reads) / reachedPeak *
-                    (isStraight ? 1 : stepLoopCost) * (1 + copies) +
+                    (1 + copies + straight) +
                 depth * facts.getComputeNanoseconds(target, choice.blockRows,
                                                     choice.blockColumns);
   // What doesn't limit still costs something.
@@ -221,7 +225,7 @@ static std::vector<bool> getTranspositions(const ContractionChoice &choice,
                                            const ContractionFacts &facts,
                                            const TargetDescription &target,
                                            const ContractionPins &pins) {
-  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 64;
+  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 128;
   if (pins.isTransposed)
     return {*pins.isTransposed};
   int64_t blocks = llvm::divideCeil(facts.rows, choice.blockRows) *

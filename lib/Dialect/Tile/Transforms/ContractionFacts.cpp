@@ -111,7 +111,7 @@ bool suitsWgmma(loop::Contraction &contraction,
            (loop::isContiguous(operand.load, depth) ||
             loop::isContiguous(operand.load, contraction.getVariable(axis)));
   };
-  return target.wgmmaFlopsPerSecond > 0 && !contraction.foldsRows() &&
+  return target.wgmmaFlopsPerSecond > 0 &&
          (element.isF16() || element.isBF16()) &&
          llvm::all_of(contraction.products, [&](auto &product) {
            return suits(product.lhs, product.rowAxis) &&

@@ -405,7 +405,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $lhs `dims` $lhsDims `,` $rhs `dims` $rhsDims `,` $accumulator (`precision` $precision^)?
-    custom<Atom>($atom) attr-dict `:`
+    `` custom<Atom>($atom) attr-dict `:`
     type($lhs) `,` type($rhs) `,` type($accumulator)
   }];
   let hasVerifier = 1;
