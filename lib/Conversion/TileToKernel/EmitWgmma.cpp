@@ -5,6 +5,8 @@
 
 #include "KernelEmitter.h"
 
+#include "deplo/Analysis/ContractionLayouts.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -87,7 +89,8 @@ static NVVM::WGMMATypes getWgmmaType(Type element) {
 
 void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
   int64_t rank = op.getResult().getType().getRank();
-  auto [row, column] = op.getRowAndColumn();
+  auto [ofLhs, ofRhs] = op.getRowAndColumn();
+  auto [row, column] = getWgmmaDims(op.getAtom().getWarps(), ofLhs, ofRhs);
   auto getOperand = [&](Value buffer, ArrayRef<int64_t> dims) {
     return WgmmaOperand{lookup(buffer),
                         cast<tile::BufferType>(buffer.getType()),
@@ -95,10 +98,8 @@ void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
   };
   WgmmaOperand lhs = getOperand(op.getLhs(), op.getLhsDims());
   WgmmaOperand rhs = getOperand(op.getRhs(), op.getRhsDims());
-  if (row > column) { // M is the accumulator's first dimension
-    std::swap(row, column);
+  if (ofLhs != row)
     std::swap(lhs, rhs);
-  }
   RankedTensorType result = op.getResult().getType();
   ArrayRef<int64_t> warps = op.getAtom().getWarps();
   int64_t groupRows = result.getDimSize(row) * warpsPerGroup / warps[row];

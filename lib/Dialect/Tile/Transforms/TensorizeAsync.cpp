@@ -13,6 +13,9 @@
 //     atom<wgmma, warps = [8, 1]> : ...
 //   tile.await %t
 //
+// M of the instruction are the rows of the result or, where only these are
+// shared out among whole warpgroups (warp tiles of 32x16, say), its columns.
+//
 // Legality: products of f16 and bf16 are exact in f32; sums are in f32, in
 // another order. Operands are whole buffers, whose rows are summed over or are
 // those of the result, in whole swizzles for each warpgroup; and the tile is a
@@ -65,13 +68,13 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
   if (!llvm::is_contained({32, 64, 128}, chunkBytes))
     return refuse("a chunk has rows of " + llvm::Twine(chunkBytes) +
                   " bytes, wgmma reads 32, 64 or 128");
-  auto [row, column] =
-      std::minmax(dot.getRowAndColumn().first, dot.getRowAndColumn().second);
   FailureOr<SmallVector<int64_t>> found =
       getWarpsPerDim(dot, warpTile, warps, reason);
   if (failed(found))
     return failure();
   ArrayRef<int64_t> warpsPerDim = *found;
+  auto [ofLhs, ofRhs] = dot.getRowAndColumn();
+  auto [row, column] = getWgmmaDims(warpsPerDim, ofLhs, ofRhs);
   for (ArrayRef<int64_t> dims : {dot.getLhsDims(), dot.getRhsDims()}) {
     int64_t along = dims.back();
     if (along == rank)
@@ -86,9 +89,8 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
       return refuse("a warpgroup has " + llvm::Twine(ofGroup) +
                     " bytes of an operand's rows, not whole swizzles");
   }
-  llvm::Expected<LinearLayout> layout =
-      getWgmmaAccumulator({type.getShape(), warpsPerDim, unsigned(row),
-                           unsigned(column), element.getIntOrFloatBitWidth()});
+  llvm::Expected<LinearLayout> layout = getWgmmaAccumulator({type.getShape(), warpsPerDim, ofLhs, ofRhs,
+                           element.getIntOrFloatBitWidth()});
   if (!layout)
     return refuse(llvm::toString(layout.takeError()));
   OpBuilder builder(dot);
