@@ -4,7 +4,8 @@
 
 A case is ROWSxCOLUMNSxDEPTH:LAYOUT:DTYPE, with the layout of the weights `kn` or
 `nk`; the schedules that follow it are pins as --schedule takes them, `-` for none,
-behind a precision and a colon where that isn't ieee. All run in CUDA graphs of calls whose weights are not in L2.
+behind a precision and a colon where that isn't ieee. All run in CUDA graphs of
+calls whose weights are not in L2.
 
   contractions.py 512x2048x2048:kn:f32 - split_k=2 f32:- f32:atom=wgmma
 """
