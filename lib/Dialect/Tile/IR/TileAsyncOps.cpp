@@ -31,20 +31,32 @@ LogicalResult AsyncDotOp::verify() {
   RankedTensorType result = getResult().getType();
   int64_t rank = result.getRank();
   Type element = getLhs().getType().getElementType();
+  constexpr int64_t numPieces = 3;
+  int64_t ofPieces = isOfPieces() ? 1 : 0;
+  for (auto [name, type] : {std::pair("lhs", getLhs().getType()),
+                            std::pair("rhs", getRhs().getType())}) {
+    int64_t pieces = type.getRank() == 0 ? 0 : type.getShape().front();
+    if (ofPieces &&
+        (pieces != numPieces || !type.getElementType().isBF16())) // C8
+      return emitOpError() << name << " is of " << pieces << " pieces of "
+                           << type.getElementType()
+                           << ", expected three of bf16";
+    if (type.getElementType() != element) // C3
+      return emitOpError() << "multiplies elements of " << element << " and "
+                           << type.getElementType() << ", expected one type";
+  }
   if (failed(verifyProductDims( // C1, C2
           *this, result.getShape(),
-          {{"lhs", getLhs().getType().getShape(), getLhsDims()},
-           {"rhs", getRhs().getType().getShape(), getRhsDims()}})))
+          {{"lhs", getLhs().getType().getShape().drop_front(ofPieces),
+            getLhsDims()},
+           {"rhs", getRhs().getType().getShape().drop_front(ofPieces),
+            getRhsDims()}})))
     return failure();
   for (auto [name, dims] :
        {std::pair("lhs", getLhsDims()), std::pair("rhs", getRhsDims())})
     if (!llvm::is_contained(dims.take_back(2), rank)) // C1
       return emitOpError() << "dims of " << name << " must have " << rank
                            << " as one of the last two";
-  if (getRhs().getType().getElementType() != element) // C3
-    return emitOpError() << "multiplies elements of " << element << " and "
-                         << getRhs().getType().getElementType()
-                         << ", expected one type";
   if (!(element.isF16() || element.isBF16()) ||
       !result.getElementType().isF32()) // C3
     return emitOpError() << "multiplies " << element << " into "
