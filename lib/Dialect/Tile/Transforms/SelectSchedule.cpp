@@ -133,6 +133,7 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   numbers.warps = pins.numbers.warps.value_or(0);
   numbers.chunk = pins.numbers.chunk.value_or(0);
   numbers.stages = pins.stages.value_or(0);
+  numbers.cluster = pins.numbers.cluster.value_or(0);
   std::string error;
   auto chosen =
       chooseTensorCores(contraction, mode, target, alignment,
@@ -147,7 +148,7 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   int64_t vector =
       pins.numbers.vector.value_or(16 / contraction.getElementBytes());
   kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), block, choice.warps, vector, /*cluster=*/1, choice.chunk,
+      &getContext(), block, choice.warps, vector, choice.cluster, choice.chunk,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice.stages, atom,
       {choice.warpRows, choice.warpColumns}, mode, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,

@@ -89,7 +89,8 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
       return refuse("a warpgroup has " + llvm::Twine(ofGroup) +
                     " bytes of an operand's rows, not whole swizzles");
   }
-  llvm::Expected<LinearLayout> layout = getWgmmaAccumulator({type.getShape(), warpsPerDim, ofLhs, ofRhs,
+  llvm::Expected<LinearLayout> layout =
+      getWgmmaAccumulator({type.getShape(), warpsPerDim, ofLhs, ofRhs,
                            element.getIntOrFloatBitWidth()});
   if (!layout)
     return refuse(llvm::toString(layout.takeError()));

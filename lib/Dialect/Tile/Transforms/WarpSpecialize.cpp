@@ -205,17 +205,14 @@ FailureOr<ProducerOp> tile::warpSpecialize(scf::ForOp loop,
 static SmallVector<int64_t> chooseRegisters(KernelOp kernel,
                                             TargetAttr target) {
   int64_t sharedBytes = 0, sums = 0;
-  kernel.walk([&](AllocOp alloc) {
-    sharedBytes += alloc.getType().getSizeInBytes();
-  });
   kernel.walk(
-      [&](AsyncDotOp dot) { sums += getRegisters(dot.getResult()); });
+      [&](AllocOp alloc) { sharedBytes += alloc.getType().getSizeInBytes(); });
+  kernel.walk([&](AsyncDotOp dot) { sums += getRegisters(dot.getResult()); });
   int64_t needed =
       std::max(sums, estimateRegisters(kernel)) + registersBesideSums;
   TargetDescription description = describe(target);
   int64_t warps = *kernel.getWarps();
-  int64_t blocks =
-      countResidentRoles(description, warps, needed, sharedBytes);
+  int64_t blocks = countResidentRoles(description, warps, needed, sharedBytes);
   RoleRegisters registers =
       shareRegisters(description, warps, std::max<int64_t>(blocks, 1));
   return {registers.ofProducer, registers.ofOthers};
