@@ -19,8 +19,8 @@ namespace deplo {
 static constexpr int64_t lanes = 32, warpsPerGroup = 4;
 static constexpr int64_t instructionRows = 64, leastColumns = 16,
                          mostColumns = 256;
-/// Blocks of a cluster that all devices have.
-static constexpr int64_t mostCluster = 8;
+/// Blocks of a cluster, of which larger ones wait longer for room.
+static constexpr int64_t mostCluster = 4;
 /// The longest swizzled row of an operand.
 static constexpr int64_t rowBytes = 128;
 /// Of shared memory, which a multiprocessor reads in a cycle.
@@ -29,26 +29,28 @@ static constexpr double lineBytes = 128;
 /// Of a block's barriers.
 static constexpr int64_t barrierBytes = 1024;
 
-// Fitted to 261 schedules of 42 bf16 products of 16 to 2048 rows, whose weights
+// Fitted to 540 schedules of 42 bf16 products of 16 to 2048 rows, whose weights
 // were not in L2, measured on an H200 (docs/rationale/contractions.md).
 
 /// The part of the rate on the data sheet that short kernels reach.
 static constexpr double reachedRate = 0.95;
-/// From a copy's start to its bytes.
-static constexpr double copyNanoseconds = 820;
+/// From a copy's start to its bytes, if few are under way, and how much later
+/// these come the longer L2 takes for a chunk of all blocks, at most.
+static constexpr double copyNanoseconds = 716, laterShare = 2.7,
+                        laterNanoseconds = 390;
 /// What doesn't limit a chunk, and what doesn't limit a wave, count so much.
-static constexpr double shareOfChunk = 0.05, shareOfWave = 0.42;
+static constexpr double shareOfChunk = 0.1, shareOfWave = 0.36;
 /// The first blocks start when those of the kernel before have left room for
 /// them: this long if they take all of a multiprocessor.
-static constexpr double startNanoseconds = 1870;
-/// A block's first copies and its last stores.
-static constexpr double blockNanoseconds = 200;
+static constexpr double startNanoseconds = 577;
+/// A block's start, its first copies and its last stores.
+static constexpr double blockNanoseconds = 650;
 /// What L2 gives all multiprocessors together, in times the bandwidth of
-/// memory.
-static constexpr double fillBandwidth = 3.1;
+/// memory, and the part of that which streams reach.
+static constexpr double fillBandwidth = 3.96, reachedBandwidth = 0.91;
 /// Blocks of a cluster start together, and exchange results: what that takes
-/// beside the bytes, and how many a multiprocessor gets in a nanosecond.
-static constexpr double clusterNanoseconds = 900, exchangedBytes = 40;
+/// for each, and how many bytes a multiprocessor gets in a nanosecond.
+static constexpr double exchangeNanoseconds = 71, exchangedBytes = 13.7;
 
 /// Whether the instruction's M are columns of the result.
 static bool isTransposed(const MmaChoice &choice) {
@@ -121,7 +123,9 @@ estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
                       : slowest == reads    ? "shared memory"
                                             : "L2";
   double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
-  double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
+  double latency =
+      copyNanoseconds + std::min(laterShare * fill, laterNanoseconds);
+  double refill = latency / std::max<int64_t>(choice.stages - 1, 1);
   return refill > work ? std::pair(refill, "latency of copies")
                        : std::pair(work, limit);
 }
@@ -156,7 +160,7 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
       startNanoseconds * first / choice.blocksPerMultiprocessor;
   double exchange = choice.cluster == 1
                         ? 0
-                        : clusterNanoseconds +
+                        : exchangeNanoseconds * choice.cluster +
                               getExchangedBytes(choice, facts) / exchangedBytes;
   for (int64_t rest = choice.blocks; rest > 0;) {
     int64_t wave = std::min(rest, perWave);
@@ -164,8 +168,8 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
     int64_t busiest = llvm::divideCeil(wave, usable);
     auto [ofChunk, limit] = estimateChunk(choice, facts, target, wave, busiest);
     double computed = chunks * ofChunk;
-    double streamed =
-        bytes * wave / choice.blocks / (target.dramBytesPerSecond / 1e9);
+    double streamed = bytes * wave / choice.blocks /
+                      (reachedBandwidth * target.dramBytesPerSecond / 1e9);
     if (rest == choice.blocks)
       choice.limit = streamed > computed ? "memory" : limit;
     nanoseconds += waves * (std::max(computed, streamed) +

@@ -1110,3 +1110,24 @@ tile.concat @part_of_other_types(%x: memref<8xf32>, %y: memref<4xf32>) {
 }
 tile.kernel @part_kernel(%x: memref<8xf32>) axes(%i = 8 tile) {
 }
+
+// -----
+
+// Attribute tile.pieces: of which argument.
+// expected-error @below {{attribute tile.pieces says that argument 1 of 'memref<3x8x8xbf16>' holds the pieces of argument 2}}
+tile.kernel @k(%x: memref<8x8xf32>, %p: memref<3x8x8xbf16>) axes(%i = 8 tile) attributes {tile.pieces = array<i64: 2>} {
+}
+
+// -----
+
+// Attribute tile.pieces: three of bf16.
+// expected-error @below {{attribute tile.pieces says that argument 1 of 'memref<2x8x8xbf16>' holds the pieces of argument 0}}
+tile.kernel @k(%x: memref<8x8xf32>, %p: memref<2x8x8xbf16>) axes(%i = 8 tile) attributes {tile.pieces = array<i64: 0>} {
+}
+
+// -----
+
+// Attribute tile.pieces: of a kernel.
+// expected-error @below {{attribute tile.pieces is an array with a number for each of the last arguments of a kernel}}
+module attributes {tile.pieces = array<i64: 0>} {
+}
