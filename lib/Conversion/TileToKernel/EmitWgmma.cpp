@@ -5,6 +5,8 @@
 
 #include "WgmmaTile.h"
 
+#include "deplo/Analysis/ContractionLayouts.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -59,7 +61,8 @@ static NVVM::WGMMATypes getWgmmaType(Type element) {
 
 KernelEmitter::WgmmaTile KernelEmitter::getWgmmaTile(tile::AsyncDotOp op) {
   int64_t rank = op.getResult().getType().getRank();
-  auto [row, column] = op.getRowAndColumn();
+  auto [ofLhs, ofRhs] = op.getRowAndColumn();
+  auto [row, column] = getWgmmaDims(op.getAtom().getWarps(), ofLhs, ofRhs);
   auto getOperand = [&](Value buffer, ArrayRef<int64_t> dims) {
     return WgmmaOperand{lookup(buffer),
                         cast<tile::BufferType>(buffer.getType()),
@@ -68,10 +71,8 @@ KernelEmitter::WgmmaTile KernelEmitter::getWgmmaTile(tile::AsyncDotOp op) {
   WgmmaTile tile;
   tile.lhs = getOperand(op.getLhs(), op.getLhsDims());
   tile.rhs = getOperand(op.getRhs(), op.getRhsDims());
-  if (row > column) { // M is the accumulator's first dimension
-    std::swap(row, column);
+  if (ofLhs != row)
     std::swap(tile.lhs, tile.rhs);
-  }
   RankedTensorType result = op.getResult().getType();
   ArrayRef<int64_t> warps = op.getAtom().getWarps();
   tile.rows = result.getDimSize(row) * warpsPerGroup / warps[row];

@@ -205,6 +205,7 @@ private:
   };
   Box getBox(mlir::Operation *op, llvm::SmallVector<mlir::Value> indices,
              int64_t rank);
+  mlir::Value hideOrigin(mlir::Value pointer);
   mlir::Value loadElements(mlir::VectorType type, mlir::Value pointer,
                            llvm::ArrayRef<mlir::Value> inBounds,
                            mlir::Value base);

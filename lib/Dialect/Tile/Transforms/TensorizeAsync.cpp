@@ -13,6 +13,9 @@
 //     atom<wgmma, warps = [8, 1]> : ...
 //   tile.await %t
 //
+// M of the instruction are the rows of the result or, where only these are
+// shared out among whole warpgroups (warp tiles of 32x16, say), its columns.
+//
 // Legality: products of f16 and bf16 are exact in f32; sums are in f32, in
 // another order. Operands are whole buffers, whose rows are summed over or are
 // those of the result, in whole swizzles for each warpgroup; and the tile is a
@@ -56,13 +59,13 @@ FailureOr<AtomAttr> tile::getWgmmaAtom(DotOp dot, ArrayRef<int64_t> warpTile,
   if (!llvm::is_contained({32, 64, 128}, chunkBytes))
     return refuse("a chunk has rows of " + llvm::Twine(chunkBytes) +
                   " bytes, wgmma reads 32, 64 or 128");
-  auto [row, column] =
-      std::minmax(dot.getRowAndColumn().first, dot.getRowAndColumn().second);
   FailureOr<SmallVector<int64_t>> found =
       getWarpsPerDim(dot, warpTile, warps, reason);
   if (failed(found))
     return failure();
   ArrayRef<int64_t> warpsPerDim = *found;
+  auto [ofLhs, ofRhs] = dot.getRowAndColumn();
+  auto [row, column] = getWgmmaDims(warpsPerDim, ofLhs, ofRhs);
   for (ArrayRef<int64_t> dims : {dot.getLhsDims(), dot.getRhsDims()}) {
     int64_t along = dims.back();
     if (along == rank)
@@ -78,8 +81,8 @@ FailureOr<AtomAttr> tile::getWgmmaAtom(DotOp dot, ArrayRef<int64_t> warpTile,
                     " bytes of an operand's rows, not whole swizzles");
   }
   llvm::Expected<LinearLayout> layout =
-      getWgmmaAccumulator({type.getShape(), warpsPerDim, unsigned(row),
-                           unsigned(column), unsigned(8 * elementBytes)});
+      getWgmmaAccumulator({type.getShape(), warpsPerDim, ofLhs, ofRhs,
+                           unsigned(8 * elementBytes)});
   if (!layout)
     return refuse(llvm::toString(layout.takeError()));
   return AtomAttr::get(dot.getContext(), AtomKind::Wgmma, warpsPerDim);
