@@ -234,15 +234,26 @@ llvm::Expected<LinearLayout> getMmaAccumulator(const MmaTiling &tiling) {
   return embed(*matrix, {m, n}, tiling.shape.size());
 }
 
+static constexpr int64_t warpsPerGroup = 4;
+
+std::pair<unsigned, unsigned> getWgmmaDims(llvm::ArrayRef<int64_t> warps,
+                                           unsigned rowDim,
+                                           unsigned columnDim) {
+  auto [first, second] = std::minmax(rowDim, columnDim);
+  if (warps[first] % warpsPerGroup != 0 && warps[second] % warpsPerGroup == 0)
+    return {second, first};
+  return {first, second};
+}
+
 llvm::Expected<LinearLayout> getWgmmaAccumulator(const MmaTiling &tiling) {
   if (llvm::Error error = checkTiling(tiling))
     return std::move(error);
-  auto [m, n] = std::minmax(tiling.rowDim, tiling.columnDim);
-  constexpr int64_t warpsPerGroup = 4;
+  auto [m, n] = getWgmmaDims(tiling.warps, tiling.rowDim, tiling.columnDim);
   if (tiling.warps[m] % warpsPerGroup != 0)
     return llvm::createStringError(
-        "warpgroups have four warps along the rows, but there are " +
-        llvm::Twine(tiling.warps[m]));
+        "warpgroups have four warps along the rows or the columns, but there "
+        "are " +
+        llvm::Twine(tiling.warps[m]) + " and " + llvm::Twine(tiling.warps[n]));
   llvm::Expected<LinearLayout> matrix =
       wgmmaAccumulatorTile({tiling.shape[m], tiling.shape[n]},
                            tiling.warps[m] / warpsPerGroup, tiling.warps[n]);

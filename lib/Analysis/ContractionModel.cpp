@@ -56,13 +56,11 @@ int64_t getContractionRegisters(int64_t sums, int64_t operands) {
   return llvm::alignTo(sums + operands + forAddresses, 8);
 }
 
-/// Bytes of the totals of sums over two levels (stage_totals).
-static int64_t getTotalBytes(const ContractionChoice &choice,
-                             const ContractionFacts &facts) {
-  constexpr int64_t bytesOfF32 = 4;
-  return facts.inTwoLevels
-             ? choice.blockRows * choice.blockColumns * facts.sums * bytesOfF32
-             : 0;
+int64_t ContractionFacts::getTotalBytes(int64_t blockRows,
+                                        int64_t blockColumns) const {
+  constexpr int64_t bytesOfF32 = 4, padOfPieces = 8;
+  int64_t pad = inPieces ? padOfPieces : 0;
+  return inTwoLevels ? blockRows * (blockColumns + pad) * sums * bytesOfF32 : 0;
 }
 
 double ContractionFacts::getComputeNanoseconds(const TargetDescription &target,
@@ -111,7 +109,7 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
           choice.stages +
       facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
           choice.chunk +
-      getTotalBytes(choice, facts);
+      facts.getTotalBytes(choice.blockRows, choice.blockColumns);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;

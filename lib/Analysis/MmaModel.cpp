@@ -89,7 +89,8 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   choice.sharedBytes =
       getCopiedBytes(choice, facts) * choice.stages +
       facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
-          choice.chunk;
+          choice.chunk +
+      facts.getTotalBytes(choice.blockRows, choice.blockColumns);
   // What is pinned may take fewer; else the assembler tells of spills.
   if (pins.warpRows && pins.warpColumns)
     choice.registersPerThread =

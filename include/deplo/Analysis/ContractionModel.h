@@ -68,6 +68,8 @@ struct ContractionFacts {
   }
   double getComputeNanoseconds(const TargetDescription &target,
                                int64_t blockRows, int64_t blockColumns) const;
+  /// Bytes of the totals of a block's sums over two levels (stage_totals).
+  int64_t getTotalBytes(int64_t blockRows, int64_t blockColumns) const;
 };
 
 /// Fields that are decided already; 0 for those that are not.

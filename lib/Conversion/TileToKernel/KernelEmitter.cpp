@@ -150,7 +150,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
         return done([&] { emitRecompute(recompute); });
       })
       .Case([&](tile::AsyncDotOp dot) {
-        return done([&] { emitAsyncDot(dot); });
+        return done([&] {
+          dot.isOfPieces() ? emitAsyncDotOfPieces(dot) : emitAsyncDot(dot);
+        });
       })
       .Case([&](tile::MBarriersOp barriers) {
         return done([&] { emitMBarriers(barriers); });

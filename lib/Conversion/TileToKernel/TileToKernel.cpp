@@ -81,12 +81,18 @@ constexpr int64_t reservedSharedBytes = 1024;
 /// that it has room for, as long as ptxas takes no more registers than it
 /// needs; but what shared memory has no room for needs no registers. Where
 /// `blocks` that sweep rows fit on the device at once, they should: a few more
-/// registers would leave some of them to run alone. A block whose warps have
-/// roles shares all registers out among them.
+/// registers would leave some of them to run alone. Warps that have roles
+/// share out registers of their own choice.
 int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
                           int64_t sharedBytes, int64_t blocks) {
-  if (!kernel.getBody()->getOps<tile::ProducerOp>().empty())
-    return 1;
+  for (auto producer : kernel.getBody()->getOps<tile::ProducerOp>()) {
+    ArrayRef<int64_t> registers = producer.getRegisters();
+    int64_t ofBlock =
+        (registers[0] * producer.warps + registers[1] * *kernel.getWarps()) *
+        threadsPerWarp;
+    return std::max<int64_t>(target.getRegistersPerMultiprocessor() / ofBlock,
+                             1);
+  }
   constexpr int64_t unit = 8;
   int64_t threads = *kernel.getWarps() * threadsPerWarp;
   int64_t inLoops = tile::estimateLoopRegisters(kernel);

@@ -231,3 +231,37 @@ tile.kernel @order(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   tile.producer registers [40, 232] {
   }
 }
+
+// -----
+
+// async_dot C8: three pieces.
+tile.kernel @two_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<2x64x32xbf16, #tile.shared<>>
+  // expected-error @below {{lhs is of 2 pieces of 'bf16', expected three of bf16}}
+  %d, %t = tile.async_dot %a dims [0, 2], %a dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<2x64x32xbf16, #tile.shared<>>, !tile.buffer<2x64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
+}
+
+// -----
+
+// async_dot C8: of bf16.
+tile.kernel @pieces_of_f16(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<3x64x32xf16, #tile.shared<>>
+  // expected-error @below {{lhs is of 3 pieces of 'f16', expected three of bf16}}
+  %d, %t = tile.async_dot %a dims [0, 2], %a dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xf16, #tile.shared<>>, !tile.buffer<3x64x32xf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
+}
+
+// -----
+
+// async_dot C8: both operands.
+tile.kernel @one_of_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<3x64x32xbf16, #tile.shared<>>
+  %b = tile.alloc : !tile.buffer<64x32xbf16, #tile.shared<>>
+  // expected-error @below {{dims of rhs must be 1 different numbers from 0 to 2}}
+  %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xbf16, #tile.shared<>>, !tile.buffer<64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
+}

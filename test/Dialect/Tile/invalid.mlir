@@ -1059,6 +1059,27 @@ tile.kernel @part_kernel(%x: memref<8xf32>) axes(%i = 8 tile) {
 
 // -----
 
+// Attribute tile.pieces: of which argument.
+// expected-error @below {{attribute tile.pieces says that argument 1 of 'memref<3x8x8xbf16>' holds the pieces of argument 2}}
+tile.kernel @k(%x: memref<8x8xf32>, %p: memref<3x8x8xbf16>) axes(%i = 8 tile) attributes {tile.pieces = array<i64: 2>} {
+}
+
+// -----
+
+// Attribute tile.pieces: three of bf16.
+// expected-error @below {{attribute tile.pieces says that argument 1 of 'memref<2x8x8xbf16>' holds the pieces of argument 0}}
+tile.kernel @k(%x: memref<8x8xf32>, %p: memref<2x8x8xbf16>) axes(%i = 8 tile) attributes {tile.pieces = array<i64: 0>} {
+}
+
+// -----
+
+// Attribute tile.pieces: of a kernel.
+// expected-error @below {{attribute tile.pieces is an array with a number for each of the last arguments of a kernel}}
+module attributes {tile.pieces = array<i64: 0>} {
+}
+
+// -----
+
 // tile.reduce C5: a part with their number.
 tile.kernel @reduce_c5_number(%x: memref<64xf32>) axes(%i = 4 step 1 grid) {
   %c0 = arith.constant 0 : index

@@ -31,19 +31,28 @@ LogicalResult AsyncDotOp::verify() {
   int64_t rank = result.getRank();
   SmallVector<int64_t> sizes(rank + 1, -1);
   Type element = getLhs().getType().getElementType();
+  constexpr int64_t numPieces = 3;
+  int64_t ofPieces = isOfPieces() ? 1 : 0;
   for (auto [name, type, dims] :
        {std::tuple("lhs", getLhs().getType(), getLhsDims()),
         std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
     llvm::SmallDenseSet<int64_t> distinct(dims.begin(), dims.end());
-    if (static_cast<int64_t>(dims.size()) != type.getRank() || dims.empty() ||
+    int64_t dimsOfType = type.getRank() - ofPieces;
+    if (static_cast<int64_t>(dims.size()) != dimsOfType || dims.empty() ||
         distinct.size() != dims.size() ||
         !llvm::is_contained(dims.take_back(2), rank) ||
         llvm::any_of(dims,
                      [&](int64_t dim) { return dim < 0 || dim > rank; })) // C1
-      return emitOpError() << "dims of " << name << " must be "
-                           << type.getRank() << " different numbers from 0 to "
-                           << rank << ", " << rank << " one of the last two";
-    for (auto [size, dim] : llvm::zip_equal(type.getShape(), dims)) {
+      return emitOpError() << "dims of " << name << " must be " << dimsOfType
+                           << " different numbers from 0 to " << rank << ", "
+                           << rank << " one of the last two";
+    if (ofPieces && (type.getShape().front() != numPieces ||
+                     !type.getElementType().isBF16())) // C8
+      return emitOpError() << name << " is of " << type.getShape().front()
+                           << " pieces of " << type.getElementType()
+                           << ", expected three of bf16";
+    for (auto [size, dim] :
+         llvm::zip_equal(type.getShape().drop_front(ofPieces), dims)) {
       int64_t expected = dim < rank ? result.getDimSize(dim) : sizes[rank];
       if (expected >= 0 && size != expected) // C2
         return emitOpError()

@@ -7,6 +7,7 @@
 #include "deplo/Analysis/FusionCost.h"
 #include "deplo/Analysis/MmaModel.h"
 #include "deplo/Analysis/WgmmaModel.h"
+#include "deplo/Analysis/WgmmaPiecesModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -60,7 +61,7 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.isLhsAlongDepth = layouts[0] == 'N';
   facts.isRhsAlongDepth = layouts[1] == 'T';
   bool isF32 = contraction.reduce.getResult(0).getType().isF32();
-  facts.inTwoLevels = precision == Precision::IEEE && isF32 &&
+  facts.inTwoLevels = precision != Precision::TF32 && isF32 &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
   facts.inPieces =
       precision == Precision::F32 && contraction.lhs.value.getType().isF32();
@@ -155,7 +156,10 @@ chooseTensorCores(loop::Contraction &contraction, Precision precision,
       });
   std::optional<MmaChoice> byWgmma, byMma;
   std::string reason;
-  if (atom == AtomKind::Wgmma || (!atom && mayChoose))
+  // Of f32, wgmma is chosen with its pieces (choosePieces).
+  if (atom == AtomKind::Wgmma && facts.inPieces)
+    byWgmma = chooseWgmmaOfPieces(facts, target, pins, error);
+  else if (atom == AtomKind::Wgmma || (!atom && mayChoose))
     byWgmma = chooseWgmma(facts, target, pins, atom ? error : reason);
   if (atom != AtomKind::Wgmma)
     byMma = chooseMma(facts, target, pins, error);

@@ -66,6 +66,13 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
                                          const TargetDescription &target) {
   if (auto contraction = loop::findContraction(kernel))
     return select(*contraction, pins, target);
+  // Pins are of contractions, not of kernels that write pieces for these.
+  auto readsPieces = [](loop::KernelOp other) {
+    return other->hasAttr(piecesAttrName);
+  };
+  if (!pins.isEmpty &&
+      llvm::any_of(getOperation().getOps<loop::KernelOp>(), readsPieces))
+    return select(kernel, Pins(), target);
   ScheduleFacts facts =
       getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel));
   std::string error;
@@ -121,22 +128,14 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
                                             const Pins &pins,
                                             const TargetDescription &target) {
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
-  MmaPins numbers;
-  if (pins.numbers.block) {
-    numbers.blockRows = (*pins.numbers.block)[contraction.rowAxis];
-    numbers.blockColumns = (*pins.numbers.block)[contraction.columnAxis];
-  }
-  if (!pins.warpTile.empty()) {
-    numbers.warpRows = pins.warpTile[0];
-    numbers.warpColumns = pins.warpTile[1];
-  }
-  numbers.warps = pins.numbers.warps.value_or(0);
-  numbers.chunk = pins.numbers.chunk.value_or(0);
-  numbers.stages = pins.stages.value_or(0);
+  // wgmma takes f32 in pieces, where split_pieces has made these.
+  std::optional<AtomKind> pinned = pins.atom;
+  if (kernel->hasAttr(piecesAttrName))
+    pinned = AtomKind::Wgmma;
   std::string error;
-  auto chosen =
-      chooseTensorCores(contraction, mode, target, alignment,
-                        SymbolicSizes::get(kernel), numbers, pins.atom, error);
+  auto chosen = chooseTensorCores(contraction, mode, target, alignment,
+                                  SymbolicSizes::get(kernel),
+                                  getMmaPins(pins, contraction), pinned, error);
   if (!chosen)
     return kernel.emitOpError("has no schedule: ") << error;
   auto [atom, choice] = *chosen;
@@ -167,20 +166,22 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
            << "has no schedule: block has " << given.block->size()
            << " sizes, the kernel has " << contraction.axes.size() << " axes";
   bool isMma = suitsMma(contraction, mode, target);
+  bool hasPieces = kernel->hasAttr(piecesAttrName);
   if (pins.atom.value_or(AtomKind::FMA) != AtomKind::FMA && !isMma)
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip
            << " multiply no such elements; drop the atom, or choose "
               "precision=f32 or tf32 for f32";
-  if (pins.atom == AtomKind::Wgmma && !suitsWgmma(contraction, target))
+  if (pins.atom == AtomKind::Wgmma && !hasPieces &&
+      !suitsWgmma(contraction, target))
     return kernel.emitOpError("has no schedule: ")
            << target.chip << " multiplies no such operands by wgmma, which "
-           << "takes rows of f16 or bf16 that are summed over, or are the "
-              "result's, on sm_90a; drop atom=wgmma";
+           << "takes rows of f16, bf16 or, with precision f32, f32 that are "
+              "summed over, or are the result's, on sm_90a; drop atom=wgmma";
   // A thread's tile is of multiply-adds.
   bool isFma = pins.atom ? pins.atom == AtomKind::FMA
                          : !pins.thread.empty() ||
-                               (pins.warpTile.empty() &&
+                               (pins.warpTile.empty() && !hasPieces &&
                                 !prefersMma(contraction, mode, target));
   if (!isFma && isMma)
     return selectMma(contraction, pins, target);

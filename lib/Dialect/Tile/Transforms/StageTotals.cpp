@@ -35,6 +35,7 @@
 // fixed, and no value takes up more than `terms` products.
 
 #include "PassSupport.h"
+#include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileGroups.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -64,6 +65,8 @@ static bool isZero(Value value) {
 /// loop of them starts with.
 static OpOperand *getStart(Value part) {
   if (auto dot = part.getDefiningOp<DotOp>())
+    return &dot.getAccumulatorMutable();
+  if (auto dot = part.getDefiningOp<AsyncDotOp>())
     return &dot.getAccumulatorMutable();
   if (auto loop = part.getDefiningOp<scf::ForOp>())
     return loop.getTiedLoopInit(cast<OpResult>(part));
@@ -98,6 +101,25 @@ int64_t TwoLevelSums::getBytes() const {
     bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
   }
   return bytes;
+}
+
+static bool isOfTensorCores(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return !loop.getBody()->getOps<AsyncDotOp>().empty() ||
+           llvm::any_of(loop.getBody()->getOps<DotOp>(), isOfTensorCores);
+  auto dot = dyn_cast<DotOp>(op);
+  return isa<AsyncDotOp>(op) || (dot && dot.getAtomAttr());
+}
+
+/// The lanes of a warp hold eight rows of an accumulator of tensor cores, which
+/// would be on the same banks.
+static void padTotals(AllocOp totals) {
+  constexpr int64_t alignment = 16, mostOfBytes = 4;
+  std::optional<PaddingEffect> effect = choosePadding(
+      totals, alignment, totals.getType().getSizeInBytes() / mostOfBytes);
+  if (effect)
+    setLayout(totals, SharedAttr::get(totals.getContext(), effect->pad,
+                                      /*swizzle=*/0));
 }
 
 void tile::stageTotals(TwoLevelSums &sums, int64_t chunks) {
@@ -178,6 +200,9 @@ void tile::stageTotals(TwoLevelSums &sums, int64_t chunks) {
           buffer);
   }
   scf::YieldOp::create(builder, loc, yielded);
+  for (auto [sum, buffer] : llvm::zip_equal(sums.sums, buffers))
+    if (isOfTensorCores(sum.start->getOwner()))
+      padTotals(buffer);
 }
 
 //===----------------------------------------------------------------------===//

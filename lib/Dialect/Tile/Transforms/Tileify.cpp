@@ -705,6 +705,8 @@ void Tileifier::createKernel(ArrayRef<loop::ForOp> axisLoops) {
       builder, source.getLoc(), source.getSymName(),
       source.getBody()->getArgumentTypes(), axes,
       dyn_cast_if_present<ScheduleAttr>(source.getScheduleAttr()));
+  if (Attribute pieces = source->getAttr(piecesAttrName))
+    kernel->setAttr(piecesAttrName, pieces);
   for (auto [before, after] :
        llvm::zip_equal(source.getArguments(), kernel.getMemrefs())) {
     after.setLoc(before.getLoc());
