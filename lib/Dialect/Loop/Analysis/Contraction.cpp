@@ -197,7 +197,8 @@ static bool findAxes(Contraction &contraction, Contraction::Product &product) {
 std::optional<Contraction> findContraction(KernelOp kernel) {
   Contraction found;
   found.reduce = findSums(kernel, found.fold);
-  if (!found.reduce || found.reduce.getExtent() < 2)
+  if (!found.reduce || found.reduce.getExtent() < 2 ||
+      found.reduce.getPart() || (found.fold && found.fold.getPart()))
     return std::nullopt;
   std::optional<SmallVector<ForOp>> axes =
       getAxes(found.fold ? found.fold : found.reduce);
