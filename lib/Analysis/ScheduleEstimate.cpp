@@ -249,11 +249,11 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   // their own ways.
   double ratio, multiprocessor;
   if (candidate.chunk && !isStaged(candidate)) {
-    // LLVM lays out loops that the schedule leaves to it, if it knows their end.
-    int64_t chunksAhead =
-        facts.hasSymbolicRows || facts.scans
-            ? 1
-            : std::max<int64_t>(candidate.unroll, 2);
+    // LLVM lays out loops that the schedule leaves to it, if it knows their
+    // end.
+    int64_t chunksAhead = facts.hasSymbolicRows || facts.scans
+                              ? 1
+                              : std::max<int64_t>(candidate.unroll, 2);
     ratio = resident * chunksAhead * getLoadBytes(candidate) /
             (share * (facts.scans ? std::max(access, scan) : access));
     latency += (getPasses(candidate) - 1) * access;
