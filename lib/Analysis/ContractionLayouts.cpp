@@ -262,6 +262,23 @@ llvm::Expected<LinearLayout> getWgmmaAccumulator(const MmaTiling &tiling) {
   return embed(*matrix, {m, n}, tiling.shape.size());
 }
 
+llvm::Expected<LinearLayout> getScatteredLayout(const LinearLayout &layout,
+                                                unsigned dim, int64_t parts) {
+  llvm::SmallVector<int64_t, 4> shape = layout.getShape();
+  shape[dim] /= parts;
+  LayoutBases bases = layout.getBases();
+  for (auto [input, ofInput] : llvm::enumerate(bases))
+    for (const Coordinates &basis : ofInput)
+      if (basis[dim] >= shape[dim] && InputDim(input) != InputDim::Register)
+        return llvm::createStringError(
+            "parts along dimension " + llvm::Twine(dim) +
+            " are in other threads, which would have to send all");
+  llvm::erase_if(
+      bases[unsigned(InputDim::Register)],
+      [&](const Coordinates &basis) { return basis[dim] >= shape[dim]; });
+  return LinearLayout::create(bases, shape);
+}
+
 llvm::Expected<LinearLayout> getMmaOperand(const MmaTiling &tiling,
                                            llvm::ArrayRef<int64_t> dims,
                                            int64_t contracted) {

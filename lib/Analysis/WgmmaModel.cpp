@@ -19,6 +19,8 @@ namespace deplo {
 static constexpr int64_t lanes = 32, warpsPerGroup = 4;
 static constexpr int64_t instructionRows = 64, leastColumns = 16,
                          mostColumns = 256;
+/// Blocks of a cluster, of which larger ones wait longer for room.
+static constexpr int64_t mostCluster = 4;
 /// The longest swizzled row of an operand.
 static constexpr int64_t rowBytes = 128;
 /// Of shared memory, which a multiprocessor reads in a cycle.
@@ -27,26 +29,28 @@ static constexpr double lineBytes = 128;
 /// Of a block's barriers.
 static constexpr int64_t barrierBytes = 1024;
 
-// Fitted to schedules of bf16 products of 1024 to 8192 rows, columns and sums,
-// measured on an H200 (docs/rationale/contractions.md).
+// Fitted to 540 schedules of 42 bf16 products of 16 to 2048 rows, whose weights
+// were not in L2, measured on an H200 (docs/rationale/contractions.md).
 
-/// The part of the rate on the data sheet that the power of a device allows.
-static constexpr double reachedRate = 0.81;
-/// From a copy's start to its bytes.
-static constexpr double copyNanoseconds = 650;
+/// The part of the rate on the data sheet that short kernels reach.
+static constexpr double reachedRate = 0.95;
+/// From a copy's start to its bytes, if few are under way, and how much later
+/// these come the longer L2 takes for a chunk of all blocks, at most.
+static constexpr double copyNanoseconds = 716, laterShare = 2.7,
+                        laterNanoseconds = 390;
 /// What doesn't limit a chunk, and what doesn't limit a wave, count so much.
-static constexpr double shareOfChunk = 0.05, shareOfWave = 0.25;
-/// A block's start, its first copies and its last stores. The first blocks wait
-/// for a whole multiprocessor, so that they don't start beside other kernels.
-static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
+static constexpr double shareOfChunk = 0.1, shareOfWave = 0.36;
+/// The first blocks start when those of the kernel before have left room for
+/// them: this long if they take all of a multiprocessor.
+static constexpr double startNanoseconds = 577;
+/// A block's start, its first copies and its last stores.
+static constexpr double blockNanoseconds = 650;
 /// What L2 gives all multiprocessors together, in times the bandwidth of
-/// memory.
-static constexpr double fillBandwidth = 3.5;
-/// The part of the bandwidth on the data sheet that streams reach, and what of
-/// its share a multiprocessor can stream.
-static constexpr double reachedBandwidth = 0.9, streamBurst = 1.5;
-/// What is read again and again stays in L2 if it takes so much of it.
-static constexpr double partOfL2 = 0.6;
+/// memory, and the part of that which streams reach.
+static constexpr double fillBandwidth = 3.96, reachedBandwidth = 0.91;
+/// Blocks of a cluster start together, and exchange results: what that takes
+/// for each, and how many bytes a multiprocessor gets in a nanosecond.
+static constexpr double exchangeNanoseconds = 71, exchangedBytes = 13.7;
 
 /// Whether the instruction's M are columns of the result.
 static bool isTransposed(const MmaChoice &choice) {
@@ -59,6 +63,15 @@ static int64_t getCopiedBytes(const MmaChoice &choice,
          choice.chunk;
 }
 
+/// What blocks of a cluster send each other: the f32 sums of a tile.
+static int64_t getExchangedBytes(const MmaChoice &choice,
+                                 const ContractionFacts &facts) {
+  constexpr int64_t sumBytes = 4;
+  return choice.cluster == 1
+             ? 0
+             : facts.sums * choice.blockRows * choice.blockColumns * sumBytes;
+}
+
 static bool fits(MmaChoice &choice, const ContractionFacts &facts,
                  const TargetDescription &target) {
   int64_t threads = (choice.warps + warpsPerGroup) * lanes;
@@ -67,8 +80,8 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   choice.registersPerThread =
       facts.sums * choice.warpRows * choice.warpColumns / lanes +
       registersBesideSums;
-  choice.sharedBytes =
-      getCopiedBytes(choice, facts) * choice.stages + barrierBytes;
+  choice.sharedBytes = getCopiedBytes(choice, facts) * choice.stages +
+                       barrierBytes + getExchangedBytes(choice, facts);
   choice.blocksPerMultiprocessor = countResidentRoles(
       target, choice.warps, choice.registersPerThread, choice.sharedBytes);
   return choice.sharedBytes <= target.sharedPerBlock &&
@@ -76,12 +89,13 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
 }
 
 /// What a multiprocessor takes for a chunk of each of its `busiest` blocks
-/// while `blocks` run: the slowest of instructions, what these read of shared
-/// memory, and copies; each ring is refilled once in a latency.
-static double estimateChunk(const MmaChoice &choice,
-                            const ContractionFacts &facts,
-                            const TargetDescription &target, int64_t blocks,
-                            int64_t busiest) {
+/// while `blocks` run, and which term says so: the slowest of instructions,
+/// what these read of shared memory, and copies; each ring is refilled once in
+/// a latency.
+static std::pair<double, const char *>
+estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
+              const TargetDescription &target, int64_t blocks,
+              int64_t busiest) {
   double multiplyAddsPerNanosecond = reachedRate * target.wgmmaFlopsPerSecond /
                                      2e9 / target.multiprocessors * 2 /
                                      facts.elementBytes;
@@ -102,49 +116,83 @@ static double estimateChunk(const MmaChoice &choice,
                      (groupRows + groupColumns * groupRows / instructionRows) *
                      choice.chunk * facts.elementBytes;
   double reads = busiest * readBytes / lineBytes / cyclesPerNanosecond;
-  double copiedBytes = getCopiedBytes(choice, facts);
-  double fill = std::max(busiest * copiedBytes * target.multiprocessors /
-                             (bandwidthBurst * bandwidth),
-                         blocks * copiedBytes / (fillBandwidth * bandwidth));
+  double fill =
+      blocks * getCopiedBytes(choice, facts) / (fillBandwidth * bandwidth);
   double slowest = std::max({arithmetic, reads, fill});
+  const char *limit = slowest == arithmetic ? "instructions"
+                      : slowest == reads    ? "shared memory"
+                                            : "L2";
   double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
-  double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
-  return std::max(work, refill);
+  double latency =
+      copyNanoseconds + std::min(laterShare * fill, laterNanoseconds);
+  double refill = latency / std::max<int64_t>(choice.stages - 1, 1);
+  return refill > work ? std::pair(refill, "latency of copies")
+                       : std::pair(work, limit);
+}
+
+/// Multiprocessors that have blocks of clusters: those of a group, of which
+/// there may be some too few for one more.
+static int64_t getUsable(const MmaChoice &choice,
+                         const TargetDescription &target) {
+  if (choice.cluster <= 2)
+    return target.multiprocessors;
+  int64_t ofGroup =
+      llvm::alignDown(target.multiprocessorsPerGroup, choice.cluster);
+  return target.multiprocessors / target.multiprocessorsPerGroup * ofGroup;
 }
 
 /// What all blocks take, wave after wave: chunks, or the bytes of the operands
 /// from memory.
 static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                        const TargetDescription &target) {
-  choice.blocks = facts.batches *
-                  int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
-                  int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
-  double chunks = llvm::divideCeil(facts.depth, choice.chunk);
+  choice.blocks =
+      facts.batches * int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
+      int64_t(llvm::divideCeil(facts.columns, choice.blockColumns)) *
+      choice.cluster;
+  double chunks = llvm::divideCeil(facts.depth, choice.chunk) / choice.cluster;
   double bytes = double(facts.batches) * facts.depth *
                  facts.getCopiedBytes(facts.rows, facts.columns);
-  double bandwidth = target.dramBytesPerSecond / 1e9 *
-                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
-  int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;
+  int64_t usable = getUsable(choice, target);
+  int64_t perWave = choice.blocksPerMultiprocessor * usable;
   choice.waves = double(choice.blocks) / perWave;
-  double nanoseconds = choice.blocksPerMultiprocessor == 1
-                           ? firstBlockNanoseconds - blockNanoseconds
-                           : 0;
+  int64_t first = llvm::divideCeil(std::min(choice.blocks, perWave), usable);
+  double nanoseconds =
+      startNanoseconds * first / choice.blocksPerMultiprocessor;
+  double exchange = choice.cluster == 1
+                        ? 0
+                        : exchangeNanoseconds * choice.cluster +
+                              getExchangedBytes(choice, facts) / exchangedBytes;
   for (int64_t rest = choice.blocks; rest > 0;) {
     int64_t wave = std::min(rest, perWave);
     int64_t waves = rest / wave;
-    int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
-    double active =
-        double(std::min(wave, target.multiprocessors)) / target.multiprocessors;
-    double computed =
-        chunks * estimateChunk(choice, facts, target, wave, busiest);
-    double streamed = bytes * wave / choice.blocks / bandwidth /
-                      std::min(reachedBandwidth, streamBurst * active);
-    nanoseconds +=
-        waves * (std::max(computed, streamed) +
-                 std::min(computed, streamed) * shareOfWave + blockNanoseconds);
+    int64_t busiest = llvm::divideCeil(wave, usable);
+    auto [ofChunk, limit] = estimateChunk(choice, facts, target, wave, busiest);
+    double computed = chunks * ofChunk;
+    double streamed = bytes * wave / choice.blocks /
+                      (reachedBandwidth * target.dramBytesPerSecond / 1e9);
+    if (rest == choice.blocks)
+      choice.limit = streamed > computed ? "memory" : limit;
+    nanoseconds += waves * (std::max(computed, streamed) +
+                            std::min(computed, streamed) * shareOfWave +
+                            blockNanoseconds + exchange);
     rest -= waves * wave;
   }
   return nanoseconds;
+}
+
+/// Whether blocks of a cluster can share chunks, and then the sums, of which a
+/// thread has a part of each.
+static bool canShare(const MmaChoice &choice, const ContractionFacts &facts) {
+  constexpr int64_t leastSlice = 8;
+  if (choice.cluster == 1)
+    return true;
+  bool transposed = isTransposed(choice);
+  int64_t columns = transposed ? choice.blockRows : choice.blockColumns;
+  int64_t ofWarp = transposed ? choice.warpRows : choice.warpColumns;
+  int64_t slice = columns / choice.cluster;
+  return facts.sums == 1 && ofWarp == columns && slice >= leastSlice &&
+         facts.depth % (choice.chunk * choice.cluster) == 0 &&
+         facts.depth / choice.cluster % slice == 0;
 }
 
 std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
@@ -183,8 +231,8 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
         isAligned(facts.isLhsAlongDepth,
                   choice.warpRows * warpsPerGroup / ofGroup,
                   choice.blockRows) &&
-        choice.warps % warpsPerGroup == 0 && chunk % depth == 0 &&
-        chunk * facts.elementBytes <= rowBytes &&
+        choice.warps % warpsPerGroup == 0 && canShare(choice, facts) &&
+        chunk % depth == 0 && chunk * facts.elementBytes <= rowBytes &&
         (pins.warps == 0 || choice.warps == pins.warps) &&
         widest <= mostColumns;
     if (isTransposed(choice))
@@ -204,10 +252,12 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
     for (int64_t stages : pins.stages
                               ? std::vector<int64_t>{pins.stages}
                               : std::vector<int64_t>{8, 7, 6, 5, 4, 3, 2}) {
-      if (!pins.stages && stages > std::max<int64_t>(chunks, 2))
-        continue;
       choice.stages = stages;
-      consider();
+      for (int64_t cluster : getPowers(1, mostCluster, pins.cluster)) {
+        choice.cluster = cluster;
+        if (pins.stages || stages <= std::max<int64_t>(chunks / cluster, 2))
+          consider();
+      }
     }
   };
   for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
@@ -237,10 +287,15 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
   best->reason =
       llvm::formatv(
           "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each of "
-          "{6} warps by wgmma: {7} blocks on {8} multiprocessors",
+          "{6} warps by wgmma: {7} blocks{8} on {9} multiprocessors, limited "
+          "by {10}",
           best->blockRows, best->blockColumns, best->chunk, best->stages,
           best->warpRows, best->warpColumns, best->warps, best->blocks,
-          target.multiprocessors)
+          best->cluster == 1
+              ? std::string()
+              : " in clusters of " + std::to_string(best->cluster) +
+                    ", which share sums,",
+          target.multiprocessors, best->limit)
           .str();
   return best;
 }

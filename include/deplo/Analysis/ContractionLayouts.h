@@ -86,6 +86,11 @@ std::pair<unsigned, unsigned> getWgmmaDims(llvm::ArrayRef<int64_t> warps,
 /// warpgroup.
 llvm::Expected<LinearLayout> getWgmmaAccumulator(const MmaTiling &tiling);
 
+/// The layout of one of `parts` equal parts along `dim` of a tile whose parts
+/// are in other registers of the same threads.
+llvm::Expected<LinearLayout> getScatteredLayout(const LinearLayout &layout,
+                                                unsigned dim, int64_t parts);
+
 /// The layout of an operand with `contracted` elements of the summed dimension.
 llvm::Expected<LinearLayout> getMmaOperand(const MmaTiling &tiling,
                                            llvm::ArrayRef<int64_t> dims,

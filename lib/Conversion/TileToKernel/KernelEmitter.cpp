@@ -171,6 +171,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](tile::ClusterReduceOp reduce) {
         return done([&] { emitClusterReduce(reduce); });
       })
+      .Case([&](tile::ClusterReduceScatterOp reduce) {
+        return done([&] { emitClusterReduceScatter(reduce); });
+      })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);
       })

@@ -13,7 +13,7 @@
 #include "CopyGroups.h"
 
 #include "deplo/Dialect/SymbolicSizes.h"
-#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -161,6 +161,10 @@ private:
   // Clusters (EmitClusterReduce.cpp).
   void emitClusterBarriers();
   void emitClusterReduce(tile::ClusterReduceOp op);
+  void emitClusterReduceScatter(tile::ClusterReduceScatterOp op);
+  /// Before the first exchange of a kernel, blocks wait for each other.
+  void awaitCluster(mlir::Operation *exchange);
+  void awaitExchange(mlir::Operation *exchange);
 
   // Approximations (EmitMath.cpp).
   /// Emits `op` as the approximation that its flags allow; fails, without a

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 
 #include "mlir/Bytecode/BytecodeImplementation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -69,6 +69,10 @@ void TileDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "deplo/Dialect/Tile/IR/TileOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "deplo/Dialect/Tile/IR/TileClusterOps.cpp.inc"
       >();
   registerAttributes();
   registerTypes();

@@ -37,6 +37,7 @@
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -563,7 +564,10 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
     SmallVector<ChunkedDim> divided;
-    if (size != 0)
+    // A contraction's chunks are what it sums over.
+    bool isOfCluster =
+        !kernel.getBody()->getOps<ClusterReduceScatterOp>().empty();
+    if (size != 0 && !isOfCluster)
       divided = chunkReduce(kernel, size);
     for (const ChunkedDim &dim : divided)
       remark::passed(kernel.getLoc(), options)

@@ -4,6 +4,7 @@
 #include "PassSupport.h"
 
 #include "deplo/Analysis/BitSwaps.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -81,6 +82,8 @@ int64_t getSharedBytes(KernelOp kernel) {
     else if (auto reduce = dyn_cast<ClusterReduceOp>(op))
       for (Value result : reduce.getResults())
         bytes += getBytes(result);
+    else if (auto scatter = dyn_cast<ClusterReduceScatterOp>(op))
+      bytes += getBytes(scatter.getInput());
   });
   return bytes;
 }

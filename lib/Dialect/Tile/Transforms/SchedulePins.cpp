@@ -150,6 +150,7 @@ MmaPins getMmaPins(const Pins &pins, const loop::Contraction &contraction) {
   numbers.warps = pins.numbers.warps.value_or(0);
   numbers.chunk = pins.numbers.chunk.value_or(0);
   numbers.stages = pins.stages.value_or(0);
+  numbers.cluster = pins.numbers.cluster.value_or(0);
   return numbers;
 }
 

@@ -151,7 +151,7 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   int64_t vector =
       pins.numbers.vector.value_or(16 / contraction.getElementBytes());
   kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), block, choice.warps, vector, /*cluster=*/1, choice.chunk,
+      &getContext(), block, choice.warps, vector, choice.cluster, choice.chunk,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice.stages, atom,
       {choice.warpRows, choice.warpColumns}, mode, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,

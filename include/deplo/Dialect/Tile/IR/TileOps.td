@@ -631,5 +631,6 @@ def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResul
 }
 
 include "deplo/Dialect/Tile/IR/TileAsyncOps.td"
+include "deplo/Dialect/Tile/IR/TileClusterOps.td"
 
 #endif // DEPLO_DIALECT_TILE_IR_TILEOPS_TD

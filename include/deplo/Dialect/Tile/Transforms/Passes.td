@@ -531,6 +531,37 @@ def ClusterReducePass : Pass<"deplo-cluster-reduce", "::deplo::tile::KernelOp"> 
 
     Needs a target with clusters, one inner dimension that is reduced, and
     accesses that start at constants along it.
+
+    Of a contraction on tensor cores, chunks are shared, and then the columns of
+    the result's tile (its rows, where these are N of the instruction):
+
+    ```mlir
+    tile.kernel @mm(...) axes(%i = 512 step 64 grid, %j = 2048 step 128 grid) {
+      %d = scf.for %k = %c0 to %c2048 step %c64 iter_args(...) -> (tensor<64x128xf32>) {
+        %a = tile.load %x[%i, %k] : memref<512x2048xbf16> -> tensor<64x64xbf16>
+        ...
+      }
+      tile.store %d, %y[%i, %j] : tensor<64x128xf32>, memref<512x2048xf32>
+    }
+    ```
+
+    becomes, with four blocks,
+
+    ```mlir
+    tile.kernel @mm(...) axes(%i = 512 step 64 grid, %j = 2048 step 128 grid, %p = 128 step 32 cluster) {
+      %first = arith.muli %p, %c16 : index
+      %d = scf.for %k = %c0 to %c512 step %c64 iter_args(...) -> (tensor<64x128xf32>) {
+        %n = arith.addi %k, %first : index
+        %a = tile.load %x[%i, %n] : memref<512x2048xbf16> -> tensor<64x64xbf16>
+        ...
+      }
+      %s = tile.cluster_reduce_scatter %d dim 1 : tensor<64x128xf32> -> tensor<64x32xf32>
+      %m = arith.addi %j, %p : index
+      tile.store %s, %y[%i, %m] : tensor<64x32xf32>, memref<512x2048xf32>
+    }
+    ```
+
+    Needs as many chunks for each block, and columns that a thread has all of.
   }];
   let options = [
     Option<"blocks", "blocks", "int64_t", "0", "the most blocks of a cluster, in place of the schedule's">,
