@@ -198,6 +198,10 @@ static bool canShare(const MmaChoice &choice, const ContractionFacts &facts) {
 std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
                                      const TargetDescription &target,
                                      const MmaPins &pins, std::string &error) {
+  if (auto reason = facts.checkColumns()) {
+    error = *reason;
+    return std::nullopt;
+  }
   int64_t depth = getMmaK(8 * facts.elementBytes);
   int64_t chunk =
       pins.chunk ? pins.chunk
@@ -258,7 +262,8 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
   };
   for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
     for (int64_t blockColumns :
-         getPowers(leastColumns, widest, pins.blockColumns))
+         getPowers(leastColumns, widest,
+                   facts.getPinnedColumns(pins.blockColumns)))
       for (int64_t warpRows : getPowers(16, 32, pins.warpRows))
         for (int64_t warpColumns :
              getPowers(blockColumns / 2, blockColumns, pins.warpColumns))

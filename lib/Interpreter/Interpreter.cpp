@@ -90,7 +90,9 @@ LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
         getNumber(getIdentity(kind, getElementTypeOrSelf(result.getType())));
     results.emplace_back(getSize(getShape(result.getType())), identity);
   }
-  for (int64_t k = 0, extent = reduce.getExtent(); k < extent; ++k) {
+  int64_t first = reduce.getPart() ? getIndex(reduce.getPart()) : 0;
+  int64_t extent = reduce.getExtent(), step = reduce.getParts().value_or(1);
+  for (int64_t k = first; k < extent; k += step) {
     setIndex(reduce.getInductionVar(), k);
     if (failed(run(*reduce.getBody())))
       return failure();

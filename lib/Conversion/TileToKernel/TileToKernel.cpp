@@ -15,7 +15,6 @@
 
 #include "KernelEmitter.h"
 
-#include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/Occupancy.h"
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
@@ -109,34 +108,6 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
     return inLoops != 0 && needed <= resident ? needed : 1;
   }
   return std::max<int64_t>(std::min(resident, room), 1);
-}
-
-/// The same of a contraction whose blocks have `sharedBytes` of shared memory:
-/// as many as registers, warps and shared memory allow, since ptxas finds an
-/// order of multiply-adds with few values ahead if it is asked to. Nothing for
-/// other kernels.
-std::optional<int32_t> getContractionBlocks(tile::KernelOp kernel,
-                                            int64_t sharedBytes,
-                                            tile::TargetAttr target) {
-  auto getRegisters = [](Value tile) {
-    return int64_t(tile::getLayout(tile).getLinearLayout().getNumRegisters());
-  };
-  std::optional<int64_t> blocks;
-  kernel.walk([&](tile::DotOp dot) {
-    int64_t sums = std::max(getRegisters(dot.getResult()),
-                            tile::estimateRegisters(kernel));
-    int64_t rank = dot.getType().getRank(), operands = 0;
-    for (auto [operand, dims] : {std::pair(dot.getLhs(), dot.getLhsDims()),
-                                 std::pair(dot.getRhs(), dot.getRhsDims())})
-      operands += dims.back() == rank
-                      ? getRegisters(operand)
-                      : getRegisters(operand) / dot.getContractedSize();
-    int64_t most = countResidentBlocks(
-        tile::describe(target), *kernel.getWarps(),
-        getContractionRegisters(sums, operands), sharedBytes);
-    blocks = std::max<int64_t>(std::min(blocks.value_or(most), most), 1);
-  });
-  return blocks ? std::optional<int32_t>(*blocks) : std::nullopt;
 }
 
 /// A kernel's function, and what its launch needs.
@@ -282,8 +253,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
       function->setAttr("tile.maps",
                         builder.getArrayAttr(
                             SmallVector<Attribute>(maps.begin(), maps.end())));
-    std::optional<int32_t> ofContraction =
-        getContractionBlocks(kernel, emitter.getSharedBytes(), target);
+    std::optional<int64_t> ofContraction = tile::countContractionBlocks(
+        kernel, emitter.getSharedBytes(), tile::describe(target));
     // Without it ptxas spills a few registers to have more blocks resident.
     int32_t resident = ofContraction.value_or(
         getResidentBlocks(kernel, target, emitter.getSharedBytes(), blocks));

@@ -107,7 +107,7 @@ tile.kernel @dims(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<64x64xbf16, #tile.shared<>>
   %b = tile.alloc : !tile.buffer<64x64x64xbf16, #tile.shared<>>
-  // expected-error @below {{dims of rhs must be 3 different numbers from 0 to 2, 2 one of the last two}}
+  // expected-error @below {{dims of rhs must have 2 as one of the last two}}
   %d, %t = tile.async_dot %a dims [0, 2], %b dims [2, 0, 1], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<64x64xbf16, #tile.shared<>>, !tile.buffer<64x64x64xbf16, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }

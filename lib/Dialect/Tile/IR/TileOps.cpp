@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ProductDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "deplo/Analysis/ContractionLayouts.h"
@@ -26,7 +27,7 @@ static ParseResult parseAtom(OpAsmParser &parser, AtomAttr &atom) {
 static void printAtom(OpAsmPrinter &printer, Operation *, AtomAttr atom) {
   if (!atom)
     return;
-  printer << "atom";
+  printer << " atom";
   atom.print(printer);
 }
 
@@ -410,12 +411,20 @@ static ArrayAttr getMonoidAttrs(OpBuilder &builder, ArrayRef<Monoid> kinds) {
 }
 
 void ReduceOp::build(OpBuilder &builder, OperationState &state,
-                     ArrayRef<Monoid> kinds, ValueRange inputs, int64_t axis) {
+                     ArrayRef<Monoid> kinds, ValueRange inputs, int64_t axis,
+                     Value part, std::optional<int64_t> parts) {
   state.addAttribute(getKindsAttrName(state.name),
                      getMonoidAttrs(builder, kinds));
   state.addAttribute(getAxisAttrName(state.name),
                      builder.getI64IntegerAttr(axis));
   state.addOperands(inputs);
+  if (part)
+    state.addOperands(part);
+  if (parts)
+    state.addAttribute(getPartsAttrName(state.name),
+                       builder.getI64IntegerAttr(*parts));
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {
+      int32_t(inputs.size()), part ? 1 : 0};
   for (Value input : inputs)
     state.addTypes(dropDim(cast<RankedTensorType>(input.getType()), axis));
 }
@@ -464,12 +473,27 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
   SMLoc loc;
   if (parseMonoids(parser, kinds) || parser.getCurrentLocation(&loc) ||
       parser.parseOperandList(inputs) || parser.parseKeyword("axis") ||
-      parser.parseInteger(axis) ||
-      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
+      parser.parseInteger(axis))
+    return failure();
+  std::optional<OpAsmParser::UnresolvedOperand> part;
+  int64_t parts = 0;
+  if (succeeded(parser.parseOptionalKeyword("part")) &&
+      (parser.parseOperand(part.emplace()) || parser.parseKeyword("of") ||
+       parser.parseInteger(parts)))
+    return failure();
+  if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
       parser.parseTypeList(inputTypes) || parser.parseArrow() ||
       parser.parseTypeList(result.types) ||
       parser.resolveOperands(inputs, inputTypes, loc, result.operands))
     return failure();
+  if (part) {
+    if (parser.resolveOperand(*part, builder.getIndexType(), result.operands))
+      return failure();
+    result.addAttribute(getPartsAttrName(result.name),
+                        builder.getI64IntegerAttr(parts));
+  }
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {
+      int32_t(inputs.size()), part ? 1 : 0};
   result.addAttribute(getKindsAttrName(result.name), kinds);
   result.addAttribute(getAxisAttrName(result.name),
                       builder.getI64IntegerAttr(axis));
@@ -479,22 +503,27 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
 void ReduceOp::print(OpAsmPrinter &printer) {
   printMonoids(printer, getMonoids());
   printer << getInputs() << " axis " << getAxis();
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {getKindsAttrName(), getAxisAttrName()});
+  if (getPart() && getParts())
+    printer << " part " << getPart() << " of " << *getParts();
+  printer.printOptionalAttrDict(
+      (*this)->getAttrs(),
+      {getKindsAttrName(), getAxisAttrName(), getPartsAttrName(),
+       getOperandSegmentSizesAttrName()});
   printer << " : " << getInputs().getTypes() << " -> " << getResultTypes();
 }
 
 /// One monoid, operand and result for each fold, and operands of one shape and
 /// layout.
-static LogicalResult verifyFolds(Operation *op, size_t numMonoids) {
-  if (op->getNumOperands() == 0 || numMonoids != op->getNumOperands() ||
-      op->getNumResults() != op->getNumOperands())
+static LogicalResult verifyFolds(Operation *op, ValueRange inputs,
+                                 size_t numMonoids) {
+  if (inputs.empty() || numMonoids != inputs.size() ||
+      op->getNumResults() != inputs.size())
     return op->emitOpError()
-           << "has " << numMonoids << " monoids, " << op->getNumOperands()
+           << "has " << numMonoids << " monoids, " << inputs.size()
            << " operands and " << op->getNumResults()
            << " results, expected one of each for each reduction";
-  auto first = cast<RankedTensorType>(op->getOperand(0).getType());
-  for (Value input : op->getOperands()) {
+  auto first = cast<RankedTensorType>(inputs.front().getType());
+  for (Value input : inputs) {
     auto type = cast<RankedTensorType>(input.getType());
     if (type.getShape() != first.getShape() ||
         type.getEncoding() != first.getEncoding())
@@ -505,8 +534,22 @@ static LogicalResult verifyFolds(Operation *op, size_t numMonoids) {
   return success();
 }
 
+/// Whether `part` is the number of a block among `parts`.
+static bool isBlockAmong(Value part, int64_t parts) {
+  auto argument = dyn_cast<BlockArgument>(part);
+  auto kernel = argument
+                    ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
+                    : KernelOp();
+  if (!kernel || argument.getArgNumber() < kernel.getNumMemrefs())
+    return false;
+  AxisAttr axis =
+      kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
+  return axis.getKind() == AxisKind::Grid && axis.getExtent() == parts &&
+         axis.getStep() == 1;
+}
+
 LogicalResult ReduceOp::verify() {
-  if (failed(verifyFolds(*this, getKinds().size()))) // C1, C2
+  if (failed(verifyFolds(*this, getInputs(), getKinds().size()))) // C1, C2
     return failure();
   auto first = cast<RankedTensorType>(getInputs().front().getType());
   int64_t axis = getAxis();
@@ -524,6 +567,13 @@ LogicalResult ReduceOp::verify() {
   for (auto [kind, input] : llvm::zip(getMonoids(), getInputs()))
     if (failed(verifyMonoid(*this, kind, input.getType()))) // C4
       return failure();
+  // C5
+  if (bool(getPart()) != bool(getParts()))
+    return emitOpError("expects a part together with the number of parts");
+  if (getPart() && (*getParts() < 2 || !isBlockAmong(getPart(), *getParts())))
+    return emitOpError() << "is one of " << *getParts()
+                         << " parts, expected at least 2 and an axis of as "
+                            "many blocks";
   return success();
 }
 
@@ -575,29 +625,43 @@ static LogicalResult verifyAtom(DotOp dot) {
   return success();
 }
 
-LogicalResult DotOp::verify() {
-  RankedTensorType result = getType();
-  int64_t rank = result.getRank();
+LogicalResult verifyProductDims(Operation *op, ArrayRef<int64_t> result,
+                                ArrayRef<ProductOperand> operands) {
+  int64_t rank = result.size();
   SmallVector<int64_t> sizes(rank + 1, -1);
-  for (auto [name, type, dims] :
-       {std::tuple("lhs", getLhs().getType(), getLhsDims()),
-        std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
+  for (const auto &[name, shape, dims] : operands) {
     llvm::SmallDenseSet<int64_t> distinct(dims.begin(), dims.end());
-    if (static_cast<int64_t>(dims.size()) != type.getRank() ||
-        distinct.size() != dims.size() || !distinct.contains(rank) ||
-        llvm::any_of(dims,
-                     [&](int64_t dim) { return dim < 0 || dim > rank; })) // C1
-      return emitOpError() << "dims of " << name << " must be "
-                           << type.getRank() << " different numbers from 0 to "
-                           << rank << ", with " << rank << " among them";
-    for (auto [size, dim] : llvm::zip_equal(type.getShape(), dims)) {
-      int64_t expected = dim < rank ? result.getDimSize(dim) : sizes[rank];
-      if (expected >= 0 && size != expected) // C2
-        return emitOpError()
+    if (dims.size() != shape.size() || distinct.size() != dims.size() ||
+        !distinct.contains(rank) ||
+        llvm::any_of(dims, [&](int64_t dim) { return dim < 0 || dim > rank; }))
+      return op->emitOpError()
+             << "dims of " << name << " must be " << shape.size()
+             << " different numbers from 0 to " << rank << ", with " << rank
+             << " among them";
+    for (auto [size, dim] : llvm::zip_equal(shape, dims)) {
+      int64_t expected = dim < rank ? result[dim] : sizes[rank];
+      if (expected >= 0 && size != expected)
+        return op->emitOpError()
                << name << " has size " << size << " along dimension " << dim
                << ", expected " << expected;
       sizes[dim] = size;
     }
+  }
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (sizes[dim] < 0)
+      return op->emitOpError()
+             << "dimension " << dim << " of the result is of no operand";
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  RankedTensorType result = getType();
+  if (failed(verifyProductDims( // C1, C2
+          *this, result.getShape(),
+          {{"lhs", getLhs().getType().getShape(), getLhsDims()},
+           {"rhs", getRhs().getType().getShape(), getRhsDims()}})))
+    return failure();
+  for (RankedTensorType type : {getLhs().getType(), getRhs().getType()}) {
     if (type.getElementType() != getLhs().getType().getElementType()) // C3
       return emitOpError() << "multiplies elements of "
                            << getLhs().getType().getElementType() << " and "
@@ -608,10 +672,6 @@ LogicalResult DotOp::verify() {
                            << " to " << result.getElementType()
                            << ", expected a type that holds them";
   }
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (sizes[dim] < 0) // C2
-      return emitOpError() << "dimension " << dim
-                           << " of the result is of no operand";
   if (getPrecision() != Precision::IEEE &&
       !getLhs().getType().getElementType().isF32()) // C6
     return emitOpError() << "has precision "
@@ -706,7 +766,7 @@ void ClusterReduceOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult ClusterReduceOp::verify() {
-  if (failed(verifyFolds(*this, getKinds().size()))) // C1, C2
+  if (failed(verifyFolds(*this, getOperands(), getKinds().size()))) // C1, C2
     return failure();
   for (auto [input, result] : llvm::zip(getInputs(), getResults())) // C2
     if (result.getType() != input.getType())

@@ -49,6 +49,7 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.rows = contraction.getRows();
   facts.columns = contraction.getColumns();
   facts.depth = contraction.getDepth();
+  facts.foldsRows = contraction.foldsRows();
   SymbolicSizes sizes = SymbolicSizes::get(contraction.reduce);
   if (sizes.isSymbolic(facts.rows)) {
     facts.leastRows = std::max<int64_t>(sizes.getMin(facts.rows), 1);
@@ -109,8 +110,7 @@ bool suitsWgmma(loop::Contraction &contraction,
   auto suits = [&](const loop::Contraction::Operand &operand, unsigned axis) {
     return !operand.isMapped() &&
            (loop::isContiguous(operand.load, depth) ||
-            loop::isContiguous(operand.load,
-                               contraction.axes[axis].getInductionVar()));
+            loop::isContiguous(operand.load, contraction.getVariable(axis)));
   };
   return target.wgmmaFlopsPerSecond > 0 &&
          (element.isF16() || element.isBF16()) &&

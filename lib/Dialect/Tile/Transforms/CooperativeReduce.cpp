@@ -171,7 +171,8 @@ void ReductionWidener::run() {
     inputs.push_back(getWide(yielded));
   auto axis = cast<RankedTensorType>(inputs.front().getType()).getRank() - 1;
   auto result = ReduceOp::create(builder, reduce.getLoc(), reduce.getMonoids(),
-                                 inputs, axis);
+                                 inputs, axis, reduce.getPart(),
+                                 reduce.getParts());
   reduce.replaceAllUsesWith(result.getResults());
   reduce.erase();
 }

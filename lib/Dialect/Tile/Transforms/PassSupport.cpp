@@ -88,4 +88,16 @@ int64_t getSharedBytes(KernelOp kernel) {
   return bytes;
 }
 
+SmallVector<AllocOp> getBuffersToLayOut(KernelOp kernel, Choice choice,
+                                        remark::RemarkOpts options) {
+  SmallVector<AllocOp> buffers;
+  kernel.walk([&](AllocOp alloc) { buffers.push_back(alloc); });
+  if (!buffers.empty() && choice != Choice::Never)
+    return buffers;
+  remark::missed(kernel.getLoc(), options)
+      << (buffers.empty() ? "the kernel has no shared buffer"
+                          : "the schedule says never");
+  return {};
+}
+
 } // namespace deplo::tile

@@ -102,6 +102,11 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   return success();
 }
 
+/// A size for each axis, and for the columns if blocks fold rows.
+static size_t countBlockSizes(loop::Contraction &contraction) {
+  return contraction.axes.size() + contraction.foldsRows();
+}
+
 template <typename Choice>
 void SelectSchedulePass::report(loop::Contraction contraction,
                                 const Choice &choice) {
@@ -139,7 +144,7 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   if (!chosen)
     return kernel.emitOpError("has no schedule: ") << error;
   auto [atom, choice] = *chosen;
-  SmallVector<int64_t> block(contraction.axes.size(), 1);
+  SmallVector<int64_t> block(countBlockSizes(contraction), 1);
   block[contraction.rowAxis] = choice.blockRows;
   block[contraction.columnAxis] = choice.blockColumns;
   // The widest access: what a thread holds of a fragment is narrower.
@@ -161,10 +166,17 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
   ContractionPins numbers;
   const SchedulePins &given = pins.numbers;
-  if (given.block && given.block->size() != contraction.axes.size())
+  if (given.block && given.block->size() != countBlockSizes(contraction))
     return kernel.emitOpError()
            << "has no schedule: block has " << given.block->size()
-           << " sizes, the kernel has " << contraction.axes.size() << " axes";
+           << " sizes, the kernel has " << contraction.axes.size() << " axes"
+           << (contraction.foldsRows() ? " and the columns that it folds" : "");
+  if (given.block && contraction.foldsRows() &&
+      given.block->back() < contraction.getColumns())
+    return kernel.emitOpError()
+           << "has no schedule: a block folds whole rows, of "
+           << contraction.getColumns() << " columns, and has "
+           << given.block->back() << "; give it as many";
   bool isMma = suitsMma(contraction, mode, target);
   bool hasPieces = kernel->hasAttr(piecesAttrName);
   if (pins.atom.value_or(AtomKind::FMA) != AtomKind::FMA && !isMma)
@@ -208,7 +220,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
 
-  SmallVector<int64_t> block(contraction.axes.size(), 1);
+  SmallVector<int64_t> block(countBlockSizes(contraction), 1);
   block[contraction.rowAxis] = choice->blockRows;
   block[contraction.columnAxis] = choice->blockColumns;
   kernel.setScheduleAttr(ScheduleAttr::get(
@@ -240,7 +252,7 @@ static bool haveLikeTiles(loop::Contraction &a, loop::Contraction &b,
                       facts.isRhsAlongDepth, facts.inTwoLevels,
                       getOperands(facts.ofRows), getOperands(facts.ofColumns));
   };
-  return a.axes.size() == b.axes.size() && a.rowAxis == b.rowAxis &&
+  return countBlockSizes(a) == countBlockSizes(b) && a.rowAxis == b.rowAxis &&
          a.columnAxis == b.columnAxis && getKey(x) == getKey(y) &&
          a.lhs.value.getType() == b.lhs.value.getType();
 }

@@ -30,8 +30,8 @@
 // flight stay so from one inner loop to the next: both loops carry their
 // tokens.
 //
-// Legality: each thread reads what it wrote itself, so that no barrier is
-// needed. The monoid is associative by declaration; the order of additions is
+// Legality: each total is one thread's, which reads what it wrote itself, so that
+// no barrier is needed. The monoid is associative by declaration; the order of additions is
 // fixed, and no value takes up more than `terms` products.
 
 #include "PassSupport.h"
@@ -92,6 +92,14 @@ TwoLevelSums TwoLevelSums::get(scf::ForOp loop) {
       sums.sums.push_back({total, add, part, start});
   }
   return sums;
+}
+
+/// Whether several threads add to one total: then each needs its own.
+static bool areShared(const TwoLevelSums &sums) {
+  return llvm::any_of(sums.sums, [](const TwoLevelSums::Sum &sum) {
+    LayoutAttr layout = getLayout(sum.total);
+    return layout && !layout.getLinearLayout().isInjective();
+  });
 }
 
 int64_t TwoLevelSums::getBytes() const {
@@ -238,6 +246,11 @@ struct StageTotalsPass : tile::impl::StageTotalsPassBase<StageTotalsPass> {
     if (!target)
       return signalPassFailure();
     for (TwoLevelSums &sum : sums) {
+      if (areShared(sum)) {
+        remark::missed(sum.loop.getLoc(), options)
+            << "totals stay in registers: several threads have each";
+        continue;
+      }
       int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
       if (sum.getBytes() > left) {
         remark::missed(sum.loop.getLoc(), options) << remark::add(

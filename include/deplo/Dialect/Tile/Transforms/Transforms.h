@@ -261,7 +261,8 @@ void stageRows(llvm::ArrayRef<StagedRow> rows);
 
 /// The operands of a contraction that a loop over chunks loads.
 struct StagedOperands {
-  mlir::scf::ForOp loop;
+  /// The body of the loop over chunks, or of the kernel if there is one chunk.
+  mlir::Block *block;
   llvm::SmallVector<LoadOp> loads;
   /// Operands that are computed of loads, and the operations that do.
   llvm::SmallVector<mlir::Value> computed;
@@ -270,7 +271,7 @@ struct StagedOperands {
   int64_t getBytes() const;
 };
 
-/// The operands of tile.dots that are loaded in loops, or computed of that.
+/// The operands of tile.dots that are loads beside them, or computed of that.
 llvm::SmallVector<StagedOperands> findOperands(KernelOp kernel);
 
 /// Copies each chunk of the operands to shared memory and reads it there; what
