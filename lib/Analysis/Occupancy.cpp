@@ -40,14 +40,13 @@ static int64_t getRegistersAtStart(const TargetDescription &target,
 
 RoleRegisters shareRegisters(const TargetDescription &target, int64_t warps,
                              int64_t blocks) {
-  int64_t all = getRegistersAtStart(target, warps, blocks) *
-                (warps + producerWarps);
+  int64_t all =
+      getRegistersAtStart(target, warps, blocks) * (warps + producerWarps);
   // Several blocks have few to spare.
   int64_t ofProducer = blocks == 1 ? 40 : 24;
   int64_t left = (all - ofProducer * producerWarps) / warps;
-  return {ofProducer,
-          std::min<int64_t>(llvm::alignDown(left, registerUnit),
-                            mostRegisters)};
+  return {ofProducer, std::min<int64_t>(llvm::alignDown(left, registerUnit),
+                                        mostRegisters)};
 }
 
 int64_t countResidentRoles(const TargetDescription &target, int64_t warps,

@@ -172,17 +172,17 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
     };
     int64_t widest =
         isTransposed(choice) ? choice.warpRows : choice.warpColumns;
-    bool isWhole = choice.warps > 0 &&
-                   isAligned(facts.isRhsAlongDepth,
-                             choice.warpColumns * ofGroup,
-                             choice.blockColumns) &&
-                   isAligned(facts.isLhsAlongDepth,
-                             choice.warpRows * warpsPerGroup / ofGroup,
-                             choice.blockRows) &&
-                   choice.warps % warpsPerGroup == 0 && chunk % depth == 0 &&
-                   chunk * facts.elementBytes <= rowBytes &&
-                   (pins.warps == 0 || choice.warps == pins.warps) &&
-                   widest <= mostColumns;
+    bool isWhole =
+        choice.warps > 0 &&
+        isAligned(facts.isRhsAlongDepth, choice.warpColumns * ofGroup,
+                  choice.blockColumns) &&
+        isAligned(facts.isLhsAlongDepth,
+                  choice.warpRows * warpsPerGroup / ofGroup,
+                  choice.blockRows) &&
+        choice.warps % warpsPerGroup == 0 && chunk % depth == 0 &&
+        chunk * facts.elementBytes <= rowBytes &&
+        (pins.warps == 0 || choice.warps == pins.warps) &&
+        widest <= mostColumns;
     if (isTransposed(choice))
       isWhole &= choice.blockColumns / choice.warpColumns % warpsPerGroup == 0;
     if (!isWhole || !fits(choice, facts, target))

@@ -80,9 +80,8 @@ FailureOr<AtomAttr> tile::getWgmmaAtom(DotOp dot, ArrayRef<int64_t> warpTile,
       return refuse("a warpgroup has " + llvm::Twine(ofGroup) +
                     " bytes of an operand's rows, not whole swizzles");
   }
-  llvm::Expected<LinearLayout> layout =
-      getWgmmaAccumulator({type.getShape(), warpsPerDim, ofLhs, ofRhs,
-                           unsigned(8 * elementBytes)});
+  llvm::Expected<LinearLayout> layout = getWgmmaAccumulator(
+      {type.getShape(), warpsPerDim, ofLhs, ofRhs, unsigned(8 * elementBytes)});
   if (!layout)
     return refuse(llvm::toString(layout.takeError()));
   return AtomAttr::get(dot.getContext(), AtomKind::Wgmma, warpsPerDim);
