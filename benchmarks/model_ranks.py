@@ -18,9 +18,8 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
-from contractions import ROTATED_BYTES, Case, Scheduled, time_us
-
 import deplo
+from contractions import ROTATED_BYTES, Case, Scheduled, time_us
 from deplo.compilation import Options, try_compile
 from deplo.compiler import default_target
 from deplo.importer import ImportedProgram, import_program
@@ -175,9 +174,7 @@ def main() -> None:
         program = import_program(case.function(), case.inputs())
         ranked = rank(program, case, options.top, pool)
         eager_us = measure(case, program, ranked, pool)
-        rows.append(
-            {"case": text, "eager_us": eager_us, "candidates": [asdict(c) for c in ranked]}
-        )
+        rows.append({"case": text, "eager_us": eager_us, "candidates": [asdict(c) for c in ranked]})
         timed = [c for c in ranked if c.us is not None]
         if timed:
             best = min(timed, key=lambda c: c.us)

@@ -101,6 +101,8 @@ std::vector<int64_t> ScheduleModel::shapeBlock(int64_t elements,
                                                int64_t width) const {
   std::vector<int64_t> block(numAxes, 1);
   auto grow = [&](size_t axis, int64_t limit) {
+    if (axis == facts.partAxis)
+      return;
     limit = std::min<int64_t>(limit, PowerOf2Ceil(extents[axis]));
     while (elements > 1 && block[axis] < limit) {
       block[axis] *= 2;
@@ -111,8 +113,7 @@ std::vector<int64_t> ScheduleModel::shapeBlock(int64_t elements,
     int64_t widest = 0;
     for (const ScheduleAccess &access : facts.accesses)
       if (isTransposed(access, axis))
-        widest =
-            std::max(widest, std::min(runBytes / access.elementBytes, lanes));
+        widest = std::max(widest, runBytes / access.elementBytes);
     if (widest)
       grow(axis, widest);
   }
@@ -153,9 +154,10 @@ static constexpr double farApartBytes = 1 << 16;
 
 /// Whether blocks stream through long rows that are read once: all go through
 /// theirs in step, far from one another, and meet in the same pages of memory.
+/// Chunks of parts are neighbours.
 bool ScheduleModel::isScattered(const ScheduleChoice &candidate) const {
   return candidate.chunk && facts.passes == 1 && facts.scans == 0 &&
-         contiguous >= numAxes &&
+         !facts.partAxis && contiguous >= numAxes &&
          getRowBytes(candidate) / getRows(candidate) >= farApartBytes;
 }
 } // namespace deplo

@@ -34,6 +34,8 @@ static constexpr double warpExchangeLatency = 2 * cycle;
 /// An exchange between the blocks of a cluster: a barrier, and a read from
 /// another multiprocessor.
 static constexpr double clusterExchangeLatency = 1200 * cycle;
+/// A value that a multiprocessor sends to another one.
+static constexpr double remoteStore = 4.5 * cycle;
 /// The device starts one block in a cycle. Where the next kernel may start
 /// before this one ends (programmatic_launch), it starts one in two cycles in
 /// the place of another block.
@@ -167,6 +169,13 @@ double ScheduleModel::getSpread(const ScheduleChoice &candidate, bool isInL2,
   return 1 + spreadInMemory * doublings;
 }
 
+bool ScheduleModel::isInL2() const {
+  double bytes = 0;
+  for (const ScheduleAccess &access : facts.accesses)
+    bytes += getBytes(access);
+  return bytes <= keptInL2 * target.l2Bytes;
+}
+
 void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   candidate.blocksPerMultiprocessor = getResidentBlocks(candidate);
   double usable = getUsableMultiprocessors(candidate);
@@ -181,13 +190,11 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
       double(candidate.blocks) /
       (target.multiprocessors * candidate.blocksPerMultiprocessor);
 
-  double rowElements = 1, bytes = 0;
+  double rowElements = 1;
   for (size_t dim = numAxes; dim < extents.size(); ++dim)
     rowElements *= extents[dim];
   if (candidate.cluster > 1)
     rowElements = getSlice(candidate);
-  for (const ScheduleAccess &access : facts.accesses)
-    bytes += getBytes(access);
   double chunks =
       candidate.chunk ? std::ceil(rowElements / candidate.chunk) : 1;
   double instructions =
@@ -213,11 +220,13 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   double share = reachedBandwidth * target.dramBytesPerSecond / 1e9 /
                  target.multiprocessors;
   double access = memoryLatency;
-  bool isInL2 = bytes <= keptInL2 * target.l2Bytes;
-  if (isInL2) {
+  bool inL2 = isInL2();
+  if (inL2) {
     share *= l2Bandwidth;
     access = l2Latency;
   }
+  // What an index leads to waits for the index.
+  access *= double(1 + facts.indirections);
   double traffic = getTraffic(candidate, resident);
   double transfer = traffic / candidate.blocks / share;
   // Chunks of a scan come one after the other; the next one is on its way.
@@ -229,13 +238,23 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
     latency += std::ceil(chunks / candidate.unroll) * l2Latency;
   if (candidate.cluster > 1)
     latency += facts.dependentReductions * clusterExchangeLatency;
+  // The blocks of several rows send values all the time; those of one row send
+  // few, while others load.
+  if (candidate.cluster > 1 && getRows(candidate) > 1)
+    latency += facts.dependentReductions * busiest *
+               double(getRows(candidate) * candidate.cluster) * remoteStore;
   // How much of its share of the bandwidth a multiprocessor can use, and how
   // long the busiest one takes: blocks that load all they need at once take
   // turns in loading, computing and storing; in loops over chunks the warps go
   // their own ways.
   double ratio, multiprocessor;
   if (candidate.chunk && !isStaged(candidate)) {
-    ratio = resident * candidate.unroll * getLoadBytes(candidate) /
+    // LLVM lays out loops that the schedule leaves to it, if it knows their
+    // end.
+    int64_t chunksAhead = facts.hasSymbolicRows || facts.scans
+                              ? 1
+                              : std::max<int64_t>(candidate.unroll, 2);
+    ratio = resident * chunksAhead * getLoadBytes(candidate) /
             (share * (facts.scans ? std::max(access, scan) : access));
     latency += (getPasses(candidate) - 1) * access;
     multiprocessor = busiest * transfer / std::min(ratio, bandwidthBurst);
@@ -245,7 +264,7 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
                      busiest * transfer / bandwidthBurst;
   }
   ratio *= usable / target.multiprocessors;
-  double memory = getSpread(candidate, isInL2, busiest > resident) * traffic /
+  double memory = getSpread(candidate, inL2, busiest > resident) * traffic /
                   (share * target.multiprocessors);
   // The trip of a transposition through shared memory costs less if threads
   // have two accesses.
@@ -263,13 +282,13 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   // What doesn't limit still costs something.
   double limit = std::max({memory, multiprocessor, issue, dispatch});
   double others = memory + multiprocessor + issue + dispatch - limit;
-  double starts = dispatchMargin * estimateDispatch(candidate, isInL2);
-  if (!isInL2)
+  double starts = dispatchMargin * estimateDispatch(candidate, inL2);
+  if (!inL2)
     limit = std::max(limit, starts);
   candidate.nanoseconds =
       target.launchNanoseconds + latency + limit + others / 40;
   // Blocks start while those of the kernel before wait for data.
-  if (isInL2)
+  if (inL2)
     candidate.nanoseconds = std::max(candidate.nanoseconds, starts);
 
   candidate.bytesRead = candidate.bytesWritten = 0;

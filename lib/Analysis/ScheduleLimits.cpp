@@ -23,6 +23,8 @@ static constexpr int64_t registersPerRun = 4;
 static constexpr int64_t baseRegisters = 18;
 /// The same for exchanges between blocks.
 static constexpr int64_t clusterRegisters = 8;
+/// Addresses and temporaries of an exchange that elements don't outlive.
+static constexpr int64_t exchangeRegisters = 8;
 
 bool ScheduleModel::fits(ScheduleChoice &candidate, std::string &error) const {
   int64_t threads = candidate.warps * lanes;
@@ -62,11 +64,13 @@ bool ScheduleModel::fits(ScheduleChoice &candidate, std::string &error) const {
       if (!access.isStore && !isKept(access) && access.strides.back() != 0)
         candidate.registersPerThread +=
             divideCeil(candidate.elementsPerThread * access.elementBytes, 4);
-  // Values of several rows from all warps that share them arrive together.
+  // Values of several rows from all warps that share them arrive together, next
+  // to the elements if those are needed again.
   Sharing sharing = getSharing(candidate);
-  if (facts.dependentReductions + facts.scans && sharing.rowWarps > 1 &&
-      sharing.rowsPerThread > 1)
-    candidate.registersPerThread += sharing.rowsPerThread * sharing.rowWarps;
+  int64_t exchanged = getExchangedValues(candidate);
+  bool outlives = facts.passes > 1 || facts.scans != 0;
+  if (outlives)
+    candidate.registersPerThread += exchanged;
   // So do several values of one row.
   if (facts.reducedValues > 1 && sharing.rowWarps > 1)
     candidate.registersPerThread = std::max(
@@ -77,8 +81,9 @@ bool ScheduleModel::fits(ScheduleChoice &candidate, std::string &error) const {
   int64_t accesses = std::max<int64_t>(candidate.elementsPerThread / vector, 1);
   // What each run of a scan folds to, and what is before it, as it is found.
   candidate.registersPerThread += facts.scans * registersPerRun * accesses;
+  // Loops whose end only the program that runs knows are not laid out.
   candidate.unroll = pins.unroll ? *pins.unroll
-                     : candidate.chunk && !facts.scans
+                     : candidate.chunk && !facts.scans && !facts.hasSymbolicRows
                          ? std::max(candidate.loadsAhead / accesses, int64_t(1))
                          : 1;
   // Loads in flight besides the running tile, where rows come from memory.
@@ -89,6 +94,11 @@ bool ScheduleModel::fits(ScheduleChoice &candidate, std::string &error) const {
                      running * candidate.elementsPerThread * elementRegisters +
                      int64_t(candidate.unroll * getLoadBytes(candidate) /
                              (threads * registerBytes)));
+
+  if (!outlives && exchanged != 0)
+    candidate.registersPerThread =
+        std::max(candidate.registersPerThread,
+                 exchangeRegisters + exchanged + sharing.rowsPerThread);
 
   candidate.blocks = candidate.cluster > 1
                          ? divideCeil(extents.back(), getSlice(candidate))
@@ -123,6 +133,20 @@ bool ScheduleModel::fits(ScheduleChoice &candidate, std::string &error) const {
     return false;
   }
   return true;
+}
+
+/// Values of other warps, or blocks of a cluster, that a thread has at once in
+/// an exchange. A single row is folded as its values come, unless it is
+/// scanned.
+int64_t
+ScheduleModel::getExchangedValues(const ScheduleChoice &candidate) const {
+  Sharing sharing = getSharing(candidate);
+  if (sharing.rowsPerThread == 1)
+    return sharing.rowWarps > 1 ? facts.scans * sharing.rowWarps : 0;
+  if (facts.dependentReductions + facts.scans == 0)
+    return 0;
+  int64_t holders = std::max(sharing.rowWarps, candidate.cluster);
+  return holders > 1 ? sharing.rowsPerThread * holders : 0;
 }
 
 /// How a block's threads are laid out over rows and along them: neighbours in

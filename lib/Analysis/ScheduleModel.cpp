@@ -25,6 +25,9 @@ static constexpr double worthCluster = 0.9;
 static constexpr double worthLargerCluster = 0.97;
 /// How much longer a kernel takes whose accesses move single elements.
 static constexpr double unalignedCost = 1.5;
+/// Wide accesses give way to narrower ones, of which a thread needs more, for
+/// less than this part.
+static constexpr double worthNarrower = 0.97;
 static constexpr int64_t maxElementsPerThread = 32;
 
 void ScheduleModel::consider(ScheduleChoice candidate,
@@ -59,13 +62,15 @@ void ScheduleModel::considerChunk(int64_t chunk, int64_t cluster,
                                   std::string &error) const {
   int64_t iterations = 1;
   for (size_t axis = 0; axis < numAxes; ++axis)
-    iterations *= PowerOf2Ceil(extents[axis]);
+    if (axis != facts.partAxis)
+      iterations *= PowerOf2Ceil(extents[axis]);
   int64_t most = std::max(maxElementsPerThread, vector);
   int64_t maxWarps = target.threadsPerBlock / lanes;
   for (int64_t warps = pins.warps.value_or(1);
        warps <= pins.warps.value_or(maxWarps); warps *= 2) {
-    // A row that needs several blocks is enough for them.
-    int64_t mostRows = cluster > 1 ? 1 : iterations;
+    // A row that needs several blocks is enough for them, if its elements are
+    // neighbours.
+    int64_t mostRows = cluster > 1 && !isAcrossRows() ? 1 : iterations;
     for (int64_t rows = 1; rows <= mostRows; rows *= 2) {
       ScheduleChoice candidate;
       candidate.warps = warps;
@@ -103,13 +108,14 @@ void ScheduleModel::considerChunk(int64_t chunk, int64_t cluster,
 }
 
 std::optional<ScheduleChoice> ScheduleModel::choose(std::string &error) {
-  // Accesses of single elements, and masks of shifted ones, need many
-  // registers.
-  bool mayShareRows = facts.mayShareRows && vector > 1 && shift == 0;
-  int64_t cluster = mayShareRows ? pins.cluster.value_or(1) : 1;
-  std::optional<ScheduleChoice> best = chooseShared(cluster, error);
-  if (!pins.cluster && mayShareRows)
-    for (cluster = 2; cluster <= target.blocksPerCluster; cluster *= 2) {
+  return chooseShared(mayShareRows() ? pins.cluster.value_or(1) : 1, error);
+}
+
+std::optional<ScheduleChoice>
+ScheduleModel::share(std::optional<ScheduleChoice> best) {
+  if (!pins.cluster && mayShareRows())
+    for (int64_t cluster = 2; cluster <= target.blocksPerCluster;
+         cluster *= 2) {
       std::string ignored;
       std::optional<ScheduleChoice> next = chooseShared(cluster, ignored);
       // A block alone on its multiprocessor would leave it idle while it waits
@@ -121,8 +127,6 @@ std::optional<ScheduleChoice> ScheduleModel::choose(std::string &error) {
       if (next && (!best || next->nanoseconds < part * best->nanoseconds))
         best = next;
     }
-  if (best)
-    best->reason = explain(*best);
   return best;
 }
 
@@ -135,12 +139,14 @@ std::optional<ScheduleChoice> ScheduleModel::chooseShared(int64_t cluster,
                           cluster, target.chip, target.blocksPerCluster);
     return std::nullopt;
   }
-  std::vector<int64_t> chunks = {0};
   int64_t paddedRow = cluster == 1
                           ? getPaddedRow()
                           : getClusterSlice(extents.back(), cluster, 0);
+  // Of a part, only the program that runs knows where it ends.
+  std::vector<int64_t> chunks = {facts.partAxis ? paddedRow : 0};
   if (pins.chunk)
-    chunks = {*pins.chunk >= paddedRow ? 0 : *pins.chunk};
+    chunks = {*pins.chunk >= paddedRow || *pins.chunk == 0 ? chunks.front()
+                                                           : *pins.chunk};
   else
     for (int64_t chunk = paddedRow / 2; chunk >= 1; chunk /= 2)
       chunks.push_back(chunk);
@@ -223,6 +229,28 @@ int64_t getClusterSlice(int64_t extent, int64_t cluster, int64_t chunk) {
   return llvm::alignTo(least, chunk);
 }
 
+/// A thread that has fewer rows side by side exchanges fewer values, so more
+/// warps can share them and load from memory. The lanes of a warp still fill a
+/// line.
+static std::optional<ScheduleChoice>
+chooseNarrower(const ScheduleFacts &facts, const TargetDescription &target,
+               const SchedulePins &pins, std::optional<ScheduleChoice> best) {
+  int64_t widest = 1;
+  for (const ScheduleAccess &access : facts.accesses)
+    widest = std::max(widest, access.elementBytes);
+  SchedulePins narrower = pins;
+  for (int64_t vector = best->vector / 2;
+       vector >= 1 && vector * widest * lanes >= lineBytes; vector /= 2) {
+    narrower.vector = vector;
+    std::string ignored;
+    std::optional<ScheduleChoice> next =
+        ScheduleModel(facts, target, narrower, /*shift=*/0).choose(ignored);
+    if (next && next->nanoseconds < worthNarrower * best->nanoseconds)
+      best = next;
+  }
+  return best;
+}
+
 std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
                                              const TargetDescription &target,
                                              const SchedulePins &pins,
@@ -236,25 +264,39 @@ std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
                                     " parallel axes");
     return std::nullopt;
   }
-  std::optional<ScheduleChoice> best =
-      ScheduleModel(facts, target, pins, /*shift=*/0).choose(error);
+  if (pins.block && facts.partAxis && (*pins.block)[*facts.partAxis] != 1) {
+    error = llvm::formatv("block has {0} parts of a reduction, and a block "
+                          "folds one; give 1 for that axis",
+                          (*pins.block)[*facts.partAxis]);
+    return std::nullopt;
+  }
+  ScheduleModel model(facts, target, pins, /*shift=*/0);
+  std::optional<ScheduleChoice> best = model.choose(error);
+  if (best && !pins.vector && model.isAcrossRows() &&
+      model.getExchangedValues(*best) != 0 && !model.isInL2())
+    best = chooseNarrower(facts, target, pins, std::move(best));
+  best = model.share(std::move(best));
   // Where registers don't hold all that is computed for one wide access,
   // narrower ones do.
   SchedulePins narrower = pins;
   for (int64_t vector = maxAccessBytes / 2;
        !best && !pins.vector && vector >= 1; vector /= 2) {
     narrower.vector = vector;
-    best = ScheduleModel(facts, target, narrower, /*shift=*/0).choose(error);
+    ScheduleModel model(facts, target, narrower, /*shift=*/0);
+    best = model.share(model.choose(error));
   }
   int64_t shift = pins.vector ? 0 : getShift(facts);
-  if (shift == 0)
-    return best;
-  std::string ignored;
-  std::optional<ScheduleChoice> shifted =
-      ScheduleModel(facts, target, pins, shift).choose(ignored);
-  bool isBetter = shifted && (!best || shifted->nanoseconds <
-                                           unalignedCost * best->nanoseconds);
-  return isBetter ? shifted : best;
+  if (shift != 0) {
+    std::string ignored;
+    std::optional<ScheduleChoice> shifted =
+        ScheduleModel(facts, target, pins, shift).choose(ignored);
+    if (shifted &&
+        (!best || shifted->nanoseconds < unalignedCost * best->nanoseconds))
+      best = shifted;
+  }
+  if (best)
+    best->reason = model.explain(*best);
+  return best;
 }
 
 } // namespace deplo

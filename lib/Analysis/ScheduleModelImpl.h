@@ -40,9 +40,27 @@ public:
     vector = pins.vector ? *pins.vector : shift ? shift : chooseVector();
   }
 
+  /// The best choice with one block for a row, or as many as are pinned.
   std::optional<ScheduleChoice> choose(std::string &error);
+  /// `best`, or one in which the blocks of a cluster share rows, if that is
+  /// quicker by far.
+  std::optional<ScheduleChoice> share(std::optional<ScheduleChoice> best);
+  std::string explain(const ScheduleChoice &choice) const;
+
+  /// Whether neighbours in memory belong to different rows.
+  bool isAcrossRows() const {
+    return contiguous < numAxes && facts.dependentReductions != 0;
+  }
+  int64_t getExchangedValues(const ScheduleChoice &candidate) const;
+  /// Whether all that the kernel moves may be in L2 already.
+  bool isInL2() const;
 
 private:
+  /// Accesses of single elements, and masks of shifted ones, need many
+  /// registers.
+  bool mayShareRows() const {
+    return facts.mayShareRows && vector > 1 && shift == 0;
+  }
   std::optional<ScheduleChoice> chooseShared(int64_t cluster,
                                              std::string &error);
   void considerChunk(int64_t chunk, int64_t cluster, bool isSmallest,
@@ -121,7 +139,6 @@ private:
   double getExchangeInstructions(const ScheduleChoice &candidate) const;
   double estimateReduction(const ScheduleChoice &candidate) const;
   double estimateExchange(const ScheduleChoice &candidate) const;
-  std::string explain(const ScheduleChoice &choice) const;
 
   const ScheduleFacts &facts;
   const TargetDescription &target;

@@ -261,9 +261,8 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
     }
   };
   for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
-    for (int64_t blockColumns :
-         getPowers(leastColumns, widest,
-                   facts.getPinnedColumns(pins.blockColumns)))
+    for (int64_t blockColumns : getPowers(
+             leastColumns, widest, facts.getPinnedColumns(pins.blockColumns)))
       for (int64_t warpRows : getPowers(16, 32, pins.warpRows))
         for (int64_t warpColumns :
              getPowers(blockColumns / 2, blockColumns, pins.warpColumns))

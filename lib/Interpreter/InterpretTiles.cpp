@@ -17,8 +17,9 @@ namespace deplo::interpreter {
 
 /// Folds `input`, a tile of `type`, along `axis`, in ascending order from the
 /// identity.
+/// Elements `first`, `first + step` and so on of each row, folded.
 static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis,
-                    Monoid kind) {
+                    Monoid kind, int64_t first, int64_t step) {
   ArrayRef<int64_t> shape = type.getShape();
   ScalarFunction combine = getScalarFunction(kind, type.getElementType());
   Number identity = getNumber(getIdentity(kind, type.getElementType()));
@@ -28,7 +29,7 @@ static Numbers fold(const Numbers &input, RankedTensorType type, int64_t axis,
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
       Number operands[2] = {identity, identity};
-      for (int64_t k = 0; k < length; ++k) {
+      for (int64_t k = first; k < length; k += step) {
         operands[1] = input[(o * length + k) * inner + i];
         operands[0] = combine(operands);
       }
@@ -187,11 +188,13 @@ LogicalResult Interpreter::runTile(Operation *op) {
         });
       })
       .Case([&](tile::ReduceOp reduce) {
+        int64_t first = reduce.getPart() ? getIndex(reduce.getPart()) : 0;
         for (auto [kind, input, result] : llvm::zip(
                  reduce.getMonoids(), reduce.getInputs(), reduce.getResults()))
-          numbers[result] = fold(numbers.find(input)->second,
-                                 cast<RankedTensorType>(input.getType()),
-                                 reduce.getAxis(), kind);
+          numbers[result] =
+              fold(numbers.find(input)->second,
+                   cast<RankedTensorType>(input.getType()), reduce.getAxis(),
+                   kind, first, reduce.getParts().value_or(1));
         return success();
       })
       .Case([&](tile::DotOp dot) {

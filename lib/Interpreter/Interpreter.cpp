@@ -35,7 +35,7 @@ static Numbers getConstant(Attribute value) {
 LogicalResult Interpreter::runElementwise(Operation *op) {
   ScalarFunction function = getScalarFunction(op);
   if (!function || op->getNumOperands() > 3)
-    return op->emitError("is unknown to the interpreter");
+    return op->emitOpError("is unknown to the interpreter");
   Numbers result(getSize(getShape(op->getResult(0).getType())));
   SmallVector<const Numbers *> operands;
   for (Value operand : op->getOperands())
@@ -90,7 +90,9 @@ LogicalResult Interpreter::runReduce(loop::ReduceOp reduce) {
         getNumber(getIdentity(kind, getElementTypeOrSelf(result.getType())));
     results.emplace_back(getSize(getShape(result.getType())), identity);
   }
-  for (int64_t k = 0, extent = reduce.getExtent(); k < extent; ++k) {
+  int64_t first = reduce.getPart() ? getIndex(reduce.getPart()) : 0;
+  int64_t extent = reduce.getExtent(), step = reduce.getParts().value_or(1);
+  for (int64_t k = first; k < extent; k += step) {
     setIndex(reduce.getInductionVar(), k);
     if (failed(run(*reduce.getBody())))
       return failure();
@@ -314,7 +316,7 @@ LogicalResult Interpreter::runPlan(Operation *op) {
         return Interpreter().run(kernel, arguments);
       })
       .Default([](Operation *op) {
-        return op->emitError("is unknown to the interpreter");
+        return op->emitOpError("is unknown to the interpreter");
       });
 }
 

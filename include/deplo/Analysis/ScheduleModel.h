@@ -66,10 +66,16 @@ struct ScheduleFacts {
   int64_t instructions = 1;
   /// Those for each access that say where it reads, and whether.
   int64_t indexInstructions = 0;
+  /// Loads on the longest way to where another one reads.
+  int64_t indirections = 0;
   /// Whether the blocks of a cluster may share a row.
   bool mayShareRows = false;
   /// Whether the length of rows is known when the kernel runs.
   bool hasSymbolicRows = false;
+  /// The axis whose iterations fold a part each of a reduction (loop.reduce):
+  /// a block has one of them, and goes through it by chunks. The inner
+  /// dimension is as long as a part then.
+  std::optional<size_t> partAxis;
   /// Sizes that each launch gives.
   int64_t symbolicSizes = 0;
 };

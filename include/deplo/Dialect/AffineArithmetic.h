@@ -27,6 +27,22 @@ inline bool fitsIn32Bits(mlir::AffineExpr expr,
   return fits;
 }
 
+/// What is left of a coordinate without the size of its dimension, if that is
+/// known when the program runs and the coordinate counts back from it, as
+/// `size - 1 - i` does. What counts forward is far from it.
+inline std::optional<mlir::AffineExpr> getFromEnd(mlir::AffineExpr coordinate,
+                                                  unsigned numDims,
+                                                  int64_t size,
+                                                  const SymbolicSizes &sizes) {
+  std::optional<LinearForm> form = sizes.isSymbolic(size)
+                                       ? getLinearForm(coordinate, numDims)
+                                       : std::nullopt;
+  if (!form || form->constant <= size / 2)
+    return std::nullopt;
+  form->constant -= size;
+  return getExpr(*form, coordinate.getContext());
+}
+
 /// `number` as an integer of `type`: a constant, or a size that is known when
 /// the program runs, which is a `SizeOpT` of the dialect.
 template <typename SizeOpT>

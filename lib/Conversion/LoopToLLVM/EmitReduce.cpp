@@ -11,6 +11,9 @@
 // 3. The lanes are added pairwise: 8 and 8, 4 and 4, ...
 // 4. Up to 15 terms that fill no row of lanes are added at the end.
 //
+// A part of a reduction has as many neighbouring rows of lanes, or terms, as
+// any other; the last has what fills no row.
+//
 // It depends on n and on the kernel, not on the processor. Maxima, minima and
 // integers need no blocks: their results don't depend on the order.
 
@@ -108,15 +111,26 @@ static int64_t getLargestBlock(ReduceOp reduce, int64_t count,
   return block;
 }
 
-/// The terms from number `from` on, at most `count`.
+/// Where the part of 0 to `end` that the reduction folds starts and ends.
+std::pair<Value, Value> KernelEmitter::getShare(ReduceOp reduce, Value end) {
+  if (!reduce.getPart())
+    return {getIndex(0), end};
+  Value parts = getIndex(*reduce.getParts());
+  Value share = arith::CeilDivUIOp::create(builder, loc, end, parts);
+  Value from = arith::MulIOp::create(builder, loc,
+                                     values.lookup(reduce.getPart()), share);
+  Value to = arith::AddIOp::create(builder, loc, from, share);
+  return {from, arith::MinUIOp::create(builder, loc, to, end)};
+}
+
+/// The terms from number `from` to `to`, at most `count`.
 SmallVector<Value> KernelEmitter::emitSerialReduce(ReduceOp reduce, Value from,
-                                                   int64_t count) {
+                                                   Value to, int64_t count) {
   SmallVector<Monoid> kinds = reduce.getMonoids();
   auto step = [&](Value iteration, ValueRange accumulators) {
     return combineAll(kinds, accumulators, emitTerms(reduce, iteration));
   };
-  return accumulate({kinds, getIdentities(reduce), step}, from,
-                    getNumber(reduce.getExtent()),
+  return accumulate({kinds, getIdentities(reduce), step}, from, to,
                     getLargestBlock(reduce, count, blockSize));
 }
 
@@ -134,9 +148,10 @@ SmallVector<Value> KernelEmitter::emitReduceOverLanes(ReduceOp reduce) {
     Value first = arith::MulIOp::create(builder, loc, row, width);
     return combineAll(kinds, accumulators, emitTerms(reduce, first));
   };
+  auto [from, to] = getShare(reduce, rowsEnd);
   laneVariable = reduce.getInductionVar();
   SmallVector<Value> lanes =
-      accumulate({kinds, getIdentities(reduce), step}, getIndex(0), rowsEnd,
+      accumulate({kinds, getIdentities(reduce), step}, from, to,
                  getLargestBlock(reduce, rows, blockSize));
   laneVariable = nullptr;
   SmallVector<Value> results;
@@ -145,8 +160,15 @@ SmallVector<Value> KernelEmitter::emitReduceOverLanes(ReduceOp reduce) {
   if (extent % laneCount == 0)
     return results;
   Value done = arith::MulIOp::create(builder, loc, rowsEnd, width);
+  Value end = getNumber(extent);
+  if (reduce.getPart()) {
+    Value last = getIndex(*reduce.getParts() - 1);
+    Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         values.lookup(reduce.getPart()), last);
+    done = arith::SelectOp::create(builder, loc, isLast, done, end);
+  }
   return combineAll(kinds, results,
-                    emitSerialReduce(reduce, done, laneCount - 1));
+                    emitSerialReduce(reduce, done, end, laneCount - 1));
 }
 
 /// Whether terms should be computed in lanes: what they load lies together.
@@ -163,8 +185,12 @@ static bool shouldWiden(ReduceOp reduce, const SymbolicSizes &sizes) {
 void KernelEmitter::emitReduce(ReduceOp reduce) {
   bool wide = !laneVariable && reduce.getExtent() >= 2 * laneCount &&
               shouldWiden(reduce, sizes);
-  values.map(reduce.getResults(),
-             wide ? emitReduceOverLanes(reduce)
-                  : emitSerialReduce(reduce, getIndex(0),
-                                     sizes.getMax(reduce.getExtent())));
+  if (wide) {
+    values.map(reduce.getResults(), emitReduceOverLanes(reduce));
+    return;
+  }
+  auto [from, to] = getShare(reduce, getNumber(reduce.getExtent()));
+  values.map(
+      reduce.getResults(),
+      emitSerialReduce(reduce, from, to, sizes.getMax(reduce.getExtent())));
 }

@@ -3,6 +3,8 @@
 
 #include "KernelEmitter.h"
 
+#include "deplo/Dialect/AffineArithmetic.h"
+
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -18,10 +20,10 @@ using namespace deplo::host;
 // Queries
 //===----------------------------------------------------------------------===//
 
-/// A stride, with a symbol for each size that the launch gives.
-static AffineExpr getStrideExpr(int64_t stride, MLIRContext *context,
+/// A stride or a size, with a symbol for each size that the launch gives.
+static AffineExpr getNumberExpr(int64_t number, MLIRContext *context,
                                 const SymbolicSizes &sizes) {
-  SizeProduct product = sizes.getProduct(stride);
+  SizeProduct product = sizes.getProduct(number);
   AffineExpr expr = getAffineConstantExpr(product.coefficient, context);
   for (unsigned factor : product.factors)
     expr = expr * getAffineSymbolExpr(factor, context);
@@ -37,9 +39,14 @@ AffineExpr host::getLinearOffset(MemRefType type, AffineMap map,
   (void)strided;
   // The base is in the pointer that the launch passes.
   AffineExpr offset = getAffineConstantExpr(0, map.getContext());
-  for (auto [stride, coordinate] : llvm::zip_equal(strides, map.getResults()))
-    offset =
-        offset + coordinate * getStrideExpr(stride, map.getContext(), sizes);
+  for (auto [size, stride, coordinate] :
+       llvm::zip_equal(type.getShape(), strides, map.getResults())) {
+    AffineExpr position = coordinate;
+    if (std::optional<AffineExpr> fromEnd =
+            getFromEnd(coordinate, map.getNumDims(), size, sizes))
+      position = *fromEnd + getNumberExpr(size, map.getContext(), sizes);
+    offset = offset + position * getNumberExpr(stride, map.getContext(), sizes);
+  }
   return simplifyAffineExpr(offset, map.getNumDims(), sizes.getSizes().size());
 }
 
@@ -102,6 +109,9 @@ static bool shouldWiden(ForOp loop, const SymbolicSizes &sizes) {
     return false;
   bool found = false, all = true;
   loop.walk([&](Operation *inner) {
+    // Lanes would have parts of different lengths.
+    if (auto reduce = dyn_cast<ReduceOp>(inner))
+      all &= reduce.getPart() != loop.getInductionVar();
     if (isa<ReduceOp, ScanOp>(inner))
       inner->walk([&](LoadOp load) {
         std::optional<int64_t> step =

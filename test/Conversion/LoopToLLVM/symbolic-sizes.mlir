@@ -45,3 +45,36 @@ module attributes {graph.sizes = {n = array<i64: 1048583, 0, 5000>}} {
     }
   }
 }
+
+// -----
+
+// What counts back from the end does so from the size.
+module attributes {graph.sizes = {n = array<i64: 1048583, 1, 5000>}} {
+  // CHECK-LABEL: llvm.func private @reversed.body(
+  // CHECK-SAME:    %[[N:[a-z0-9]+]]: i64)
+  // CHECK:         llvm.add %{{.*}}, %[[N]]
+  // CHECK-NOT:     104858
+  // CHECK-LABEL: llvm.func @reversed(
+  loop.kernel @reversed(%x: memref<1048583xf32>, %y: memref<1048583xf32>) {
+    loop.for %i = 0 to 1048583 {
+      %a = loop.load %x[-%i + 1048582] : memref<1048583xf32>
+      loop.store %a, %y[%i] : memref<1048583xf32>
+    }
+  }
+}
+
+// -----
+
+// A part of a reduction is as many neighbouring rows of lanes as any other.
+// CHECK-LABEL: llvm.func private @parts.body(
+// CHECK:         llvm.intr.umin
+// CHECK-LABEL: llvm.func @parts(
+loop.kernel @parts(%x: memref<1000xf32>, %y: memref<4xf32>) {
+  loop.for %p = 0 to 4 {
+    %s = loop.reduce add %k = 0 to 1000 part %p of 4 : f32 {
+      %a = loop.load %x[%k] : memref<1000xf32>
+      loop.yield %a : f32
+    }
+    loop.store %s, %y[%p] : memref<4xf32>
+  }
+}

@@ -560,3 +560,46 @@ loop.kernel @store_c6_scan(%x: memref<8xf32>, %y: memref<8xf32>) {
     loop.store %a, %y[0] : memref<8xf32>
   }
 }
+
+// -----
+
+// loop.reduce C7: a part with their number.
+loop.kernel @reduce_c7_number(%x: memref<8xf32>, %y: memref<4xf32>) {
+  loop.for %p = 0 to 4 {
+    // expected-error @+1 {{'loop.reduce' op expects a part together with the number of parts}}
+    %s = "loop.reduce"(%p) <{extent = 8 : i64, kinds = [0 : i32]}> ({
+    ^bb0(%k: index):
+      %a = loop.load %x[%k] : memref<8xf32>
+      loop.yield %a : f32
+    }) : (index) -> f32
+    loop.store %s, %y[%p] : memref<4xf32>
+  }
+}
+
+// -----
+
+// loop.reduce C7: at least two parts.
+loop.kernel @reduce_c7_one(%x: memref<8xf32>, %y: memref<1xf32>) {
+  loop.for %p = 0 to 1 {
+    // expected-error @+1 {{'loop.reduce' op is one of 1 parts, expected at least 2}}
+    %s = loop.reduce add %k = 0 to 8 part %p of 1 : f32 {
+      %a = loop.load %x[%k] : memref<8xf32>
+      loop.yield %a : f32
+    }
+    loop.store %s, %y[%p] : memref<1xf32>
+  }
+}
+
+// -----
+
+// loop.reduce C7: of a loop of as many iterations.
+loop.kernel @reduce_c7_loop(%x: memref<8xf32>, %y: memref<4xf32>) {
+  loop.for %p = 0 to 4 {
+    // expected-error @+1 {{'loop.reduce' op is one of 3 parts, expected the variable of a loop.for of as many iterations}}
+    %s = loop.reduce add %k = 0 to 8 part %p of 3 : f32 {
+      %a = loop.load %x[%k] : memref<8xf32>
+      loop.yield %a : f32
+    }
+    loop.store %s, %y[%p] : memref<4xf32>
+  }
+}

@@ -124,3 +124,17 @@ loop.kernel @scan(%x: memref<8xf32>, %y: memref<8xf32>) {
     loop.store %m, %y[%k] : memref<8xf32>
   }
 }
+
+// Blocks of a device fold a part each of one reduction.
+// CHECK-LABEL: loop.kernel @parts
+// CHECK:         loop.for %[[P:.+]] = 0 to 4 {
+// CHECK-NEXT:      %{{.+}} = loop.reduce add %{{.+}} = 0 to 1000 part %[[P]] of 4 : f32 {
+loop.kernel @parts(%x: memref<1000xf32>, %y: memref<4xf32>) {
+  loop.for %p = 0 to 4 {
+    %s = loop.reduce add %k = 0 to 1000 part %p of 4 : f32 {
+      %a = loop.load %x[%k] : memref<1000xf32>
+      loop.yield %a : f32
+    }
+    loop.store %s, %y[%p] : memref<4xf32>
+  }
+}

@@ -1131,3 +1131,23 @@ tile.kernel @k(%x: memref<8x8xf32>, %p: memref<2x8x8xbf16>) axes(%i = 8 tile) at
 // expected-error @below {{attribute tile.pieces is an array with a number for each of the last arguments of a kernel}}
 module attributes {tile.pieces = array<i64: 0>} {
 }
+
+// -----
+
+// tile.reduce C5: a part with their number.
+tile.kernel @reduce_c5_number(%x: memref<64xf32>) axes(%i = 4 step 1 grid) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : memref<64xf32> -> tensor<64xf32>
+  // expected-error @below {{'tile.reduce' op expects a part together with the number of parts}}
+  %s = "tile.reduce"(%a, %i) <{axis = 0 : i64, kinds = [0 : i32], operandSegmentSizes = array<i32: 1, 1>}> : (tensor<64xf32>, index) -> tensor<f32>
+}
+
+// -----
+
+// tile.reduce C5: an axis of as many blocks.
+tile.kernel @reduce_c5_axis(%x: memref<64xf32>) axes(%i = 4 step 2 grid) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] : memref<64xf32> -> tensor<64xf32>
+  // expected-error @below {{'tile.reduce' op is one of 4 parts, expected at least 2 and an axis of as many blocks}}
+  %s = tile.reduce [add] %a axis 0 part %i of 4 : tensor<64xf32> -> tensor<f32>
+}

@@ -194,3 +194,15 @@ tile.kernel @one(%x: memref<8xf32>, %y: memref<8xf32>) axes(%i = 8 step 8 grid) 
   %a = tile.load %x[%i] : memref<8xf32> -> tensor<8xf32>
   tile.store %a, %y[%i] : tensor<8xf32>, memref<8xf32>
 }
+
+// -----
+
+// A block folds one part of a reduction.
+// CHECK-LABEL: tile.kernel @part
+// CHECK:         tile.reduce [add] %{{.+}} axis 0 part %{{.+}} of 4 : tensor<1024xf32> -> tensor<f32>
+tile.kernel @part(%x: memref<1000xf32>, %y: memref<4xf32>) axes(%i = 4 step 1 grid) {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] bounds [1000] : memref<1000xf32> -> tensor<1024xf32>
+  %s = tile.reduce [add] %a axis 0 part %i of 4 : tensor<1024xf32> -> tensor<f32>
+  tile.store %s, %y[%i] : tensor<f32>, memref<4xf32>
+}

@@ -116,6 +116,13 @@ static void inlineOnce(LoopOp loop, PatternRewriter &rewriter) {
   rewriter.inlineBlockBefore(loop.getBody(), loop, zero);
 }
 
+/// How often the loop runs, if it is known.
+static std::optional<APInt> getTripCount(Operation *loop) {
+  if (auto reduce = dyn_cast<ReduceOp>(loop); reduce && reduce.getPart())
+    return std::nullopt;
+  return APInt(64, *loop::getLoopExtent(loop));
+}
+
 #define DEPLO_LOOP_LIKE(Op)                                                    \
   SmallVector<Region *> Op::getLoopRegions() { return {&getRegion()}; }        \
   std::optional<SmallVector<Value>> Op::getLoopInductionVars() {               \
@@ -131,9 +138,7 @@ static void inlineOnce(LoopOp loop, PatternRewriter &rewriter) {
   std::optional<SmallVector<OpFoldResult>> Op::getLoopSteps() {                \
     return SmallVector<OpFoldResult>{getIndexConstant(getContext(), 1)};       \
   }                                                                            \
-  std::optional<APInt> Op::getStaticTripCount() {                              \
-    return APInt(64, getExtent());                                             \
-  }
+  std::optional<APInt> Op::getStaticTripCount() { return getTripCount(*this); }
 DEPLO_LOOP_LIKE(ForOp)
 DEPLO_LOOP_LIKE(ReduceOp)
 DEPLO_LOOP_LIKE(ScanOp)
@@ -301,9 +306,14 @@ static ArrayAttr getMonoidArray(Builder &builder, ArrayRef<Monoid> kinds) {
 }
 
 void ReduceOp::build(OpBuilder &builder, OperationState &state,
-                     ArrayRef<Monoid> kinds, int64_t extent, TypeRange types) {
+                     ArrayRef<Monoid> kinds, int64_t extent, TypeRange types,
+                     Value part, std::optional<int64_t> parts) {
   state.addAttribute("kinds", getMonoidArray(builder, kinds));
   state.addAttribute("extent", builder.getI64IntegerAttr(extent));
+  if (part)
+    state.addOperands(part);
+  if (parts)
+    state.addAttribute("parts", builder.getI64IntegerAttr(*parts));
   state.addTypes(types);
   addLoopBody(builder, state);
 }
@@ -322,6 +332,28 @@ static ParseResult parseMonoid(OpAsmParser &parser,
   return success();
 }
 
+/// Parses ` part %p of 132`, if it is there.
+static ParseResult parseOptionalPart(OpAsmParser &parser,
+                                     OperationState &result) {
+  if (failed(parser.parseOptionalKeyword("part")))
+    return success();
+  OpAsmParser::UnresolvedOperand part;
+  int64_t parts;
+  if (parser.parseOperand(part) || parser.parseKeyword("of") ||
+      parser.parseInteger(parts) ||
+      parser.resolveOperand(part, parser.getBuilder().getIndexType(),
+                            result.operands))
+    return failure();
+  result.addAttribute("parts", parser.getBuilder().getI64IntegerAttr(parts));
+  return success();
+}
+
+static void printPart(OpAsmPrinter &printer, Value part,
+                      std::optional<int64_t> parts) {
+  if (part && parts)
+    printer << " part " << part << " of " << *parts;
+}
+
 ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<Monoid> kinds;
   OpAsmParser::Argument inductionVar;
@@ -332,6 +364,7 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
                                 parser.parseRSquare()))
           : parseOne();
   if (parsedKinds || parseRange(parser, result, inductionVar) ||
+      parseOptionalPart(parser, result) ||
       parser.parseColonTypeList(result.types) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
@@ -349,9 +382,10 @@ void ReduceOp::print(OpAsmPrinter &printer) {
   if (kinds.size() != 1)
     printer << ']';
   printRange(printer, getInductionVar(), getExtent());
+  printPart(printer, getPart(), getParts());
   printer << " : " << getResultTypes();
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {"extent", "kinds"});
+                                           {"extent", "kinds", "parts"});
   printer << ' ';
   printer.printRegion(getRegion(), /*printEntryBlockArgs=*/false);
 }
@@ -371,6 +405,30 @@ SmallVector<Monoid> ReduceOp::getMonoids() {
 
 YieldOp ReduceOp::getYield() {
   return cast<YieldOp>(getBody()->getTerminator());
+}
+
+/// The part and their number.
+static LogicalResult verifyPart(ReduceOp reduce) {
+  Value part = reduce.getPart();
+  std::optional<int64_t> parts = reduce.getParts();
+  if (bool(part) != bool(parts))
+    return reduce.emitOpError(
+        "expects a part together with the number of parts");
+  if (!part)
+    return success();
+  if (*parts < 2)
+    return reduce.emitOpError()
+           << "is one of " << *parts << " parts, expected at least 2";
+  if (!reduce->getParentOfType<KernelOp>())
+    return success();
+  auto argument = dyn_cast<BlockArgument>(part);
+  if (!argument || !isa<ForOp>(argument.getOwner()->getParentOp()) ||
+      getExtentOf(part) != parts)
+    return reduce.emitOpError()
+           << "is one of " << *parts
+           << " parts, expected the variable of a loop.for of as many "
+              "iterations";
+  return success();
 }
 
 LogicalResult ReduceOp::verify() {
@@ -397,7 +455,7 @@ LogicalResult ReduceOp::verify() {
   for (auto [kind, type] : llvm::zip_equal(getMonoids(), getResultTypes()))
     if (failed(verifyMonoid(*this, kind, type))) // C6
       return failure();
-  return success();
+  return verifyPart(*this); // C7
 }
 
 /// The identity of a scalar, or a tile of it.
@@ -415,7 +473,7 @@ struct SimplifyShortReduce : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceOp reduce,
                                 PatternRewriter &rewriter) const override {
-    if (reduce.getExtent() > 1)
+    if (reduce.getExtent() > 1 || (reduce.getExtent() == 1 && reduce.getPart()))
       return failure();
     SmallVector<Value> values;
     if (reduce.getExtent() == 0) {
@@ -456,8 +514,9 @@ struct DropUnusedResults : OpRewritePattern<ReduceOp> {
     }
     rewriter.modifyOpInPlace(yield,
                              [&] { yield.getValuesMutable().assign(yielded); });
-    auto smaller = ReduceOp::create(rewriter, reduce.getLoc(), kinds,
-                                    reduce.getExtent(), types);
+    auto smaller =
+        ReduceOp::create(rewriter, reduce.getLoc(), kinds, reduce.getExtent(),
+                         types, reduce.getPart(), reduce.getParts());
     rewriter.mergeBlocks(reduce.getBody(), smaller.getBody(),
                          smaller.getInductionVar());
     for (auto [number, result] : llvm::zip_equal(used, smaller.getResults()))

@@ -34,6 +34,10 @@ FailureOr<ReduceOp> deplo::loop::fuseReductions(ReduceOp first, ReduceOp second,
     reason = "the reductions read the same data over different extents";
     return failure();
   }
+  if (first.getPart() != second.getPart()) {
+    reason = "the reductions fold different parts";
+    return failure();
+  }
   if (!canMoveUp(second, first)) {
     reason = "the later reduction depends on the earlier one";
     return failure();
@@ -46,7 +50,7 @@ FailureOr<ReduceOp> deplo::loop::fuseReductions(ReduceOp first, ReduceOp second,
   rewriter.setInsertionPoint(first);
   auto fused = ReduceOp::create(
       rewriter, rewriter.getFusedLoc({first.getLoc(), second.getLoc()}), kinds,
-      first.getExtent(), types);
+      first.getExtent(), types, first.getPart(), first.getParts());
 
   SmallVector<Value> yielded, results;
   for (ReduceOp part : {first, second}) {

@@ -4,10 +4,11 @@
 // Checks that kernels are right for every value of the sizes that are known
 // only when a program runs (SymbolicSizes). A kernel is, where
 // - a coordinate along a dimension of such a size is the variable of a loop of
-//   that extent, or a number below every size of the range; other coordinates
-//   don't contain one,
+//   that extent, goes through it in reverse, or is a number below every size of
+//   the range; other coordinates don't contain one,
 // - and loops for each result, reductions above all, are not empty.
 
+#include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Loop/Transforms/Passes.h"
 #include "deplo/Dialect/SymbolicSizes.h"
@@ -42,6 +43,39 @@ static int64_t getExtent(Value variable) {
   return getExtentOf(variable).value_or(0);
 }
 
+/// Whether `expr` goes through a dimension of `size` elements in reverse, block
+/// by block: q * (n - 1 - i) + r, where i is the variable of a loop of n = size
+/// / q iterations, and r is within a block.
+static bool isReversed(AffineExpr expr, ValueRange indices, int64_t size,
+                       const SymbolicSizes &sizes) {
+  std::optional<LinearForm> form = getLinearForm(expr, indices.size());
+  if (!form)
+    return false;
+  std::optional<int64_t> block;
+  int64_t most = 0;
+  for (auto [coefficient, index] :
+       llvm::zip_equal(form->coefficients, indices)) {
+    int64_t extent = getExtent(index);
+    if (coefficient == 0)
+      continue;
+    if (extent < 1)
+      return false;
+    if (sizes.isSymbolic(extent)) {
+      if (block || size % extent != 0 || coefficient != -(size / extent))
+        return false;
+      block = size / extent;
+    } else if (coefficient > 0) {
+      most += coefficient * (extent - 1);
+    } else {
+      return false;
+    }
+  }
+  if (!block || sizes.isSymbolic(*block))
+    return false;
+  int64_t least = form->constant - (size - *block);
+  return least >= 0 && least + most < *block;
+}
+
 template <typename AccessOp>
 static LogicalResult verifyAccess(AccessOp access, const SymbolicSizes &sizes) {
   // Numbers near a generic one can only come from it.
@@ -63,6 +97,8 @@ static LogicalResult verifyAccess(AccessOp access, const SymbolicSizes &sizes) {
           return fail();
         continue;
       }
+      if (isReversed(expr, access.getIndices(), size, sizes))
+        continue;
       auto constant = dyn_cast<AffineConstantExpr>(expr);
       if (!constant || constant.getValue() >= sizes.getMin(size))
         return fail();

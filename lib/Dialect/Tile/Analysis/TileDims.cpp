@@ -116,7 +116,7 @@ void TileDims::visit(Operation *op) {
           DotOp::getContractedDim(dot.getRhsDims(), rank));
   } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
     Tile first = getTile(op->getOpOperand(0));
-    for (OpOperand &input : op->getOpOperands())
+    for (OpOperand &input : reduce.getInputsMutable())
       uniteAll(first, getTile(input));
     for (Value result : op->getResults())
       for (unsigned dim = 0, rank = getType(result).getRank(); dim < rank;
@@ -235,6 +235,11 @@ TileDims::TileDims(KernelOp kernel)
     else if (auto iota = dyn_cast<IotaOp>(op))
       for (unsigned number : getClasses(iota.getResult()))
         learnAxis(classes[number], iota.getStart());
+    else if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getPart()) {
+      Class &known = classes[getClasses(op->getOpOperand(0))[reduce.getAxis()]];
+      known.part = reduce.getPart();
+      known.parts = *reduce.getParts();
+    }
   });
 }
 

@@ -411,12 +411,20 @@ static ArrayAttr getMonoidAttrs(OpBuilder &builder, ArrayRef<Monoid> kinds) {
 }
 
 void ReduceOp::build(OpBuilder &builder, OperationState &state,
-                     ArrayRef<Monoid> kinds, ValueRange inputs, int64_t axis) {
+                     ArrayRef<Monoid> kinds, ValueRange inputs, int64_t axis,
+                     Value part, std::optional<int64_t> parts) {
   state.addAttribute(getKindsAttrName(state.name),
                      getMonoidAttrs(builder, kinds));
   state.addAttribute(getAxisAttrName(state.name),
                      builder.getI64IntegerAttr(axis));
   state.addOperands(inputs);
+  if (part)
+    state.addOperands(part);
+  if (parts)
+    state.addAttribute(getPartsAttrName(state.name),
+                       builder.getI64IntegerAttr(*parts));
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {
+      int32_t(inputs.size()), part ? 1 : 0};
   for (Value input : inputs)
     state.addTypes(dropDim(cast<RankedTensorType>(input.getType()), axis));
 }
@@ -465,12 +473,27 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
   SMLoc loc;
   if (parseMonoids(parser, kinds) || parser.getCurrentLocation(&loc) ||
       parser.parseOperandList(inputs) || parser.parseKeyword("axis") ||
-      parser.parseInteger(axis) ||
-      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
+      parser.parseInteger(axis))
+    return failure();
+  std::optional<OpAsmParser::UnresolvedOperand> part;
+  int64_t parts = 0;
+  if (succeeded(parser.parseOptionalKeyword("part")) &&
+      (parser.parseOperand(part.emplace()) || parser.parseKeyword("of") ||
+       parser.parseInteger(parts)))
+    return failure();
+  if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
       parser.parseTypeList(inputTypes) || parser.parseArrow() ||
       parser.parseTypeList(result.types) ||
       parser.resolveOperands(inputs, inputTypes, loc, result.operands))
     return failure();
+  if (part) {
+    if (parser.resolveOperand(*part, builder.getIndexType(), result.operands))
+      return failure();
+    result.addAttribute(getPartsAttrName(result.name),
+                        builder.getI64IntegerAttr(parts));
+  }
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {
+      int32_t(inputs.size()), part ? 1 : 0};
   result.addAttribute(getKindsAttrName(result.name), kinds);
   result.addAttribute(getAxisAttrName(result.name),
                       builder.getI64IntegerAttr(axis));
@@ -480,22 +503,27 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
 void ReduceOp::print(OpAsmPrinter &printer) {
   printMonoids(printer, getMonoids());
   printer << getInputs() << " axis " << getAxis();
+  if (getPart() && getParts())
+    printer << " part " << getPart() << " of " << *getParts();
   printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {getKindsAttrName(), getAxisAttrName()});
+                                {getKindsAttrName(), getAxisAttrName(),
+                                 getPartsAttrName(),
+                                 getOperandSegmentSizesAttrName()});
   printer << " : " << getInputs().getTypes() << " -> " << getResultTypes();
 }
 
 /// One monoid, operand and result for each fold, and operands of one shape and
 /// layout.
-static LogicalResult verifyFolds(Operation *op, size_t numMonoids) {
-  if (op->getNumOperands() == 0 || numMonoids != op->getNumOperands() ||
-      op->getNumResults() != op->getNumOperands())
+static LogicalResult verifyFolds(Operation *op, ValueRange inputs,
+                                 size_t numMonoids) {
+  if (inputs.empty() || numMonoids != inputs.size() ||
+      op->getNumResults() != inputs.size())
     return op->emitOpError()
-           << "has " << numMonoids << " monoids, " << op->getNumOperands()
+           << "has " << numMonoids << " monoids, " << inputs.size()
            << " operands and " << op->getNumResults()
            << " results, expected one of each for each reduction";
-  auto first = cast<RankedTensorType>(op->getOperand(0).getType());
-  for (Value input : op->getOperands()) {
+  auto first = cast<RankedTensorType>(inputs.front().getType());
+  for (Value input : inputs) {
     auto type = cast<RankedTensorType>(input.getType());
     if (type.getShape() != first.getShape() ||
         type.getEncoding() != first.getEncoding())
@@ -506,8 +534,22 @@ static LogicalResult verifyFolds(Operation *op, size_t numMonoids) {
   return success();
 }
 
+/// Whether `part` is the number of a block among `parts`.
+static bool isBlockAmong(Value part, int64_t parts) {
+  auto argument = dyn_cast<BlockArgument>(part);
+  auto kernel = argument
+                    ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
+                    : KernelOp();
+  if (!kernel || argument.getArgNumber() < kernel.getNumMemrefs())
+    return false;
+  AxisAttr axis =
+      kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
+  return axis.getKind() == AxisKind::Grid && axis.getExtent() == parts &&
+         axis.getStep() == 1;
+}
+
 LogicalResult ReduceOp::verify() {
-  if (failed(verifyFolds(*this, getKinds().size()))) // C1, C2
+  if (failed(verifyFolds(*this, getInputs(), getKinds().size()))) // C1, C2
     return failure();
   auto first = cast<RankedTensorType>(getInputs().front().getType());
   int64_t axis = getAxis();
@@ -525,6 +567,13 @@ LogicalResult ReduceOp::verify() {
   for (auto [kind, input] : llvm::zip(getMonoids(), getInputs()))
     if (failed(verifyMonoid(*this, kind, input.getType()))) // C4
       return failure();
+  // C5
+  if (bool(getPart()) != bool(getParts()))
+    return emitOpError("expects a part together with the number of parts");
+  if (getPart() && (*getParts() < 2 || !isBlockAmong(getPart(), *getParts())))
+    return emitOpError() << "is one of " << *getParts()
+                         << " parts, expected at least 2 and an axis of as "
+                            "many blocks";
   return success();
 }
 
@@ -717,7 +766,7 @@ void ClusterReduceOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult ClusterReduceOp::verify() {
-  if (failed(verifyFolds(*this, getKinds().size()))) // C1, C2
+  if (failed(verifyFolds(*this, getOperands(), getKinds().size()))) // C1, C2
     return failure();
   for (auto [input, result] : llvm::zip(getInputs(), getResults())) // C2
     if (result.getType() != input.getType())

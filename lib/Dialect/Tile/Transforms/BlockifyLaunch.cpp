@@ -83,6 +83,11 @@ static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
        llvm::enumerate(block.take_front(kernel.getAxes().size()))) {
     int64_t extent = sizes.getMax(kernel.getAxis(i).getExtent());
     int64_t along = llvm::divideCeil(extent, size);
+    if (kernel.getAxis(i).getKind() == AxisKind::Grid &&
+        size != kernel.getAxis(i).getStep())
+      return kernel.emitOpError() << "axis " << i << " is in blocks of "
+                                  << kernel.getAxis(i).getStep()
+                                  << " already, and block wants " << size;
     if (along > maxBlocksPerLaunch / blocks)
       return kernel.emitOpError()
              << "wants more than " << maxBlocksPerLaunch
@@ -230,10 +235,7 @@ struct BlockifyLaunchPass : impl::BlockifyLaunchPassBase<BlockifyLaunchPass> {
     auto options = remark::RemarkOpts::name("BlockifyLaunch")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    auto isGrid = [](AxisAttr axis) {
-      return axis.getKind() == AxisKind::Grid;
-    };
-    if (llvm::any_of(kernel.getAxes().getAsRange<AxisAttr>(), isGrid)) {
+    if (kernel.getWarps()) {
       remark::missed(kernel.getLoc(), options)
           << remark::add("the axes are divided among blocks already");
       return;

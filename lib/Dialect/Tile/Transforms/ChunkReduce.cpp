@@ -20,6 +20,14 @@
 // depend on it, share one as well: the sum is kept relative to the maximum so
 // far (OnlineSum.cpp).
 //
+// Of a part of a reduction, a block has chunks of its own:
+//
+//   %s = tile.reduce [add] %a axis 0 part %p of 132
+// ->
+//   %first = arith.muli %p, %c4096
+//   %t = scf.for %k = %first to %n step %c540672 ...
+//   %s = tile.reduce [add] %t axis 0
+//
 // A scan along the dimension goes on where it ended in the chunk before: the
 // loop carries what all elements so far fold to.
 //
@@ -231,7 +239,7 @@ Value Chunker::getIdentityTile(Monoid kind, Value input, int64_t axis) {
 }
 
 /// As many chunks as the extent needs, which may be known when the program
-/// runs.
+/// runs; of n parts, each nth of them.
 scf::ForOp Chunker::createLoop(Location loc, ValueRange inits) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
@@ -240,7 +248,11 @@ scf::ForOp Chunker::createLoop(Location loc, ValueRange inits) {
   Value last = isSymbolic ? loop::SizeOp::create(builder, loc,
                                                  builder.getIndexType(), extent)
                           : constant(llvm::alignTo(extent, chunk));
-  return scf::ForOp::create(builder, loc, constant(0), last, constant(chunk),
+  auto [part, parts] = dims.getPart(number);
+  Value first = constant(0);
+  if (part)
+    first = arith::MulIOp::create(builder, loc, part, constant(chunk));
+  return scf::ForOp::create(builder, loc, first, last, constant(chunk * parts),
                             inits);
 }
 
@@ -318,7 +330,7 @@ void Chunker::buildLoop(ArrayRef<Operation *> ends) {
       continue;
     }
     for (auto [kind, input] :
-         llvm::zip_equal(reduce.getMonoids(), op->getOpOperands())) {
+         llvm::zip_equal(reduce.getMonoids(), reduce.getInputsMutable())) {
       Value running = loop.getRegionIterArg(yielded.size());
       yielded.push_back(combine(builder, reduce.getLoc(), kind, running,
                                 getChunkOf(input, mapping)));
@@ -548,10 +560,9 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
     // registers.
     if (schedule && chunk < 0 &&
         (!schedule.getThread().empty() || !schedule.getWarpTile().empty())) {
-      remark::missed(kernel.getLoc(),
-                     remark::RemarkOpts::name("ChunkReduce")
-                         .category(DEBUG_TYPE)
-                         .function(kernel.getSymName()))
+      remark::missed(kernel.getLoc(), remark::RemarkOpts::name("ChunkReduce")
+                                          .category(DEBUG_TYPE)
+                                          .function(kernel.getSymName()))
           << "the schedule is one of a contraction";
       return markAllAnalysesPreserved();
     }
@@ -569,6 +580,17 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
         !kernel.getBody()->getOps<ClusterReduceScatterOp>().empty();
     if (size != 0 && !isOfCluster)
       divided = chunkReduce(kernel, size);
+    // A part is chunks of its own.
+    WalkResult whole = kernel.walk([&](ReduceOp reduce) {
+      if (!reduce.getPart())
+        return WalkResult::advance();
+      reduce.emitOpError() << "folds one of " << *reduce.getParts()
+                           << " parts, which are chunks, and chunk is " << size
+                           << "; use a smaller chunk";
+      return WalkResult::interrupt();
+    });
+    if (whole.wasInterrupted())
+      return signalPassFailure();
     for (const ChunkedDim &dim : divided)
       remark::passed(kernel.getLoc(), options)
           << remark::add("{0} elements in {1} chunks of {2}; each is read {3}",

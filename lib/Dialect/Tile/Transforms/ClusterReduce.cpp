@@ -22,7 +22,8 @@
 //     parts are combined in a fixed order.
 // L2: every access along it starts at a constant, so that a slice starts a
 //     multiple of the step later. Numbers and masks shift alike.
-// L3: nothing is in shared memory yet and there are no loops.
+// L3: nothing is in shared memory yet, there are no loops, and the reductions
+//     are over all of a row.
 // L4: the target's clusters have that many blocks, and the extent is static.
 
 #include "ClusterSupport.h"
@@ -125,6 +126,9 @@ static std::string whyNot(KernelOp kernel, ArrayRef<TileStart> starts,
   }
   if (reductions.empty())
     return "no row is reduced";
+  for (ReduceOp reduce : reductions)
+    if (reduce.getPart())
+      return "blocks have parts of the rows already";
   for (const TileStart &start : starts)
     if (AffineIndex::get(start.index->get()).base)
       return "an access along the row starts at a coordinate that varies";

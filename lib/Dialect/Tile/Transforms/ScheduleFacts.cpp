@@ -49,11 +49,20 @@ void FactFinder::findInnerDims(Block &block,
     }
     innerLoops[dim].push_back(&op);
     facts.inner[dim].isReduced |= isa<loop::ReduceOp>(op);
+    if (auto reduce = dyn_cast<loop::ReduceOp>(op); reduce && reduce.getPart())
+      divided[facts.axes.size() + dim] = reduce;
     dimOf[variable] = facts.axes.size() + dim;
     around.push_back(&op);
     findInnerDims(op.getRegion(0).front(), around);
     around.pop_back();
   }
+}
+
+/// The most iterations of one part. Parts start where accesses may.
+int64_t FactFinder::getPartLength(loop::ReduceOp reduce) const {
+  return llvm::alignTo(
+      llvm::divideCeil(sizes.getMax(reduce.getExtent()), *reduce.getParts()),
+      alignment);
 }
 
 /// The element number, counted from the start of the memref, for operand values
@@ -115,6 +124,9 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
     int64_t stride = getElement(access.getMap(), next, memrefStrides) - start;
     if (auto dim = dimOf.find(index); dim != dimOf.end()) {
       fact.strides[dim->second] += stride;
+      if (loop::ReduceOp reduce = divided.lookup(dim->second))
+        fact.strides[dimOf.lookup(reduce.getPart())] +=
+            stride * getPartLength(reduce);
       continue;
     }
     // Loaded indices lead anywhere: neighbours are a step of the index apart.
@@ -142,6 +154,27 @@ void FactFinder::addAccess(AccessOp access, bool isStore) {
     facts.accesses.push_back(fact);
   }
   known->loops.insert(access->getParentOp());
+}
+
+/// The loads on the longest way to where another load reads.
+int64_t FactFinder::countIndirections() {
+  int64_t most = 0;
+  llvm::DenseMap<Value, int64_t> loadsBefore;
+  kernel.walk([&](Operation *op) {
+    int64_t longest = 0;
+    for (Value operand : op->getOperands())
+      longest = std::max(longest, loadsBefore.lookup(operand));
+    if (auto load = dyn_cast<loop::LoadOp>(op)) {
+      int64_t behind = 0;
+      for (Value index : load.getIndices())
+        behind = std::max(behind, loadsBefore.lookup(index));
+      most = std::max(most, behind);
+      longest = std::max(longest, behind + 1);
+    }
+    for (Value result : op->getResults())
+      loadsBefore[result] = longest;
+  });
+  return most;
 }
 
 /// Loads that reach more elements than the memref has, as those of overlapping
@@ -195,6 +228,10 @@ ScheduleFacts FactFinder::run() {
     facts.hasSymbolicRows |= sizes.isSymbolic(dim.extent);
     dim.extent = sizes.getMax(dim.extent);
   }
+  for (auto [dim, reduce] : divided) {
+    facts.partAxis = dimOf.lookup(reduce.getPart());
+    facts.inner[dim - facts.axes.size()].extent = getPartLength(reduce);
+  }
   mergeWindows();
   facts.dependentReductions = countReductions(*kernel.getBody());
   bool hasSweep = llvm::any_of(innerLoops, [](ArrayRef<Operation *> loops) {
@@ -207,12 +244,13 @@ ScheduleFacts FactFinder::run() {
         std::max<int64_t>(facts.reducedValues, reduce.getNumResults());
   });
   facts.joinedPasses = countJoinedPasses();
+  facts.indirections = countIndirections();
   countInstructions();
   kernel.walk([&](loop::RunningOp) { ++facts.scans; });
   countLiveTiles();
   facts.mayShareRows = facts.scans == 0 && facts.inner.size() == 1 &&
                        facts.inner.front().isReduced &&
-                       !sizes.isSymbolic(facts.inner.front().extent);
+                       !facts.hasSymbolicRows && !facts.partAxis;
   return facts;
 }
 

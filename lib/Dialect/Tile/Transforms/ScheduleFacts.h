@@ -29,12 +29,14 @@ private:
   void findInnerDims(mlir::Block &block,
                      llvm::SmallVectorImpl<mlir::Operation *> &around);
   template <typename AccessOp> void addAccess(AccessOp access, bool isStore);
+  int64_t getPartLength(loop::ReduceOp reduce) const;
   llvm::SmallBitVector findDims(mlir::Value index);
   void mergeWindows();
   void countLiveTiles();
   int64_t countLiveValues();
   int64_t countReductions(mlir::Block &block);
   int64_t countJoinedPasses();
+  int64_t countIndirections();
   llvm::DenseSet<mlir::Operation *> findIndexing();
   void countInstructions();
 
@@ -46,6 +48,8 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> dimOf;
   /// What findDims has found.
   llvm::DenseMap<mlir::Value, llvm::SmallBitVector> dimsBehind;
+  /// Reductions that fold one of several parts, by their dimension.
+  llvm::MapVector<unsigned, loop::ReduceOp> divided;
   /// Inner loops by dimension.
   llvm::SmallVector<llvm::SmallVector<mlir::Operation *>> innerLoops;
   /// Accesses by what they touch, and the innermost loops that they are in.

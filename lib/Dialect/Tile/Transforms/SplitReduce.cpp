@@ -31,7 +31,17 @@
 // What parts of one length leave over is one more part, by a kernel of its own.
 // A number of elements that is known when the program runs is divided by what
 // divides all of those that there may be: 4096 rows of any length have 1024
-// parts of 4 rows.
+// parts of 4 rows. If that is no number of parts, the reduction itself has
+// parts, and the program that runs divides it:
+//
+//     loop.for %p = 0 to 1024 {
+//       %s = loop.reduce add %k = 0 to %n part %p of 1024 : f32 {
+//         %a = loop.load %x[%k]
+//         loop.yield %a
+//       }
+//       loop.store %s, %t[%p]
+//     }
+//
 // If the kernel has other loops, a kernel totals the parts, and the rest loads
 // the total: then a sweep over the row is an axis of the rest, as long as no
 // other reduction is left.
@@ -144,11 +154,6 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   for (int64_t count = first; count <= last; count *= 2) {
     FailureOr<Split> split =
         splitReductions(kernel, count, parts ? 2 : leastPart);
-    if (failed(split) && sizes.isSymbolic(reduce.getExtent())) {
-      // Fewer parts may divide every size that there may be.
-      reason = "what divides every number of elements is no number of parts";
-      continue;
-    }
     if (failed(split)) {
       reason = "its loads can't be divided by a view";
       return std::nullopt;

@@ -22,7 +22,9 @@ namespace {
 
 /// How the iterations of one reduction are divided.
 struct Parts {
-  int64_t count, length;
+  int64_t count;
+  /// Iterations of each; 0 if only the program that runs knows.
+  int64_t length;
   /// What is left over behind the last part.
   int64_t tail;
 
@@ -90,17 +92,15 @@ private:
 } // namespace
 
 /// Between `parts` and twice as many parts of one length, which keeps the start
-/// of each as aligned as can be; else something is left over. Of an extent that
-/// is known when the program runs there may be nothing left, as no view has as
-/// much.
-static std::optional<Parts> getParts(int64_t extent, int64_t parts,
-                                     bool isSymbolic) {
+/// of each as aligned as can be; else something is left over, or, of an extent
+/// that is known when the program runs, parts have no length that is known.
+static Parts getParts(int64_t extent, int64_t parts, bool isSymbolic) {
   for (int64_t aligned : {64, 16, 8, 4})
     for (int64_t count = parts; count < 2 * parts; ++count)
       if (extent % (count * aligned) == 0)
         return Parts{count, extent / count, 0};
   if (isSymbolic)
-    return std::nullopt;
+    return Parts{parts, 0, 0};
   constexpr int64_t aligned = 64;
   int64_t length = extent / parts;
   if (length >= aligned)
@@ -197,8 +197,8 @@ Value Splitter::addArgument(SplitKernel &kernel, SplitOperand operand,
   return kernel.kernel->getBody()->addArgument(type, kernel.kernel->getLoc());
 }
 
-/// Makes an access of the rest one of `kernel`, where iteration `element` is that
-/// of one part: of `part`, or of the tail if that is null.
+/// Makes an access of the rest one of `kernel`, where iteration `element` is
+/// that of one part: of `part`, or of the tail if that is null.
 template <typename AccessOp>
 LogicalResult Splitter::redirect(AccessOp access, SplitKernel &kernel,
                                  Value element, Value part,
@@ -208,7 +208,7 @@ LogicalResult Splitter::redirect(AccessOp access, SplitKernel &kernel,
   MemRefType type = access.getMemRefType();
   auto use = llvm::find(access.getIndices(), element);
   AffineMap map = access.getMap();
-  if (use == access.getIndices().end()) {
+  if (use == access.getIndices().end() || parts.length == 0) {
     access.getMemrefMutable().assign(addArgument(kernel, operand, type));
     return success();
   }
@@ -358,9 +358,13 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   for (Operation *op : *slice)
     if (auto load = dyn_cast<loop::LoadOp>(builder.clone(*op, mapping)))
       loads.push_back(load);
-  auto copy = loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
-                                     isTail ? parts.tail : parts.length,
-                                     reduce.getResultTypes());
+  auto copy = parts.length == 0
+                  ? loop::ReduceOp::create(
+                        builder, loc, reduce.getMonoids(), reduce.getExtent(),
+                        reduce.getResultTypes(), part, parts.count)
+                  : loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
+                                           isTail ? parts.tail : parts.length,
+                                           reduce.getResultTypes());
   mapping.map(reduce.getInductionVar(), copy.getInductionVar());
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -378,7 +382,7 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   for (loop::StoreOp store : stores)
     if (failed(redirect(store, kernel, copy.getInductionVar(), part, parts)))
       return failure();
-  return shiftNumbers(copy, part, parts, sizes);
+  return parts.length == 0 ? success() : shiftNumbers(copy, part, parts, sizes);
 }
 
 /// A reduction over the parts in `buffers`.
@@ -469,11 +473,8 @@ void Splitter::dropUnused() {
 }
 
 LogicalResult Splitter::splitOne(loop::ReduceOp reduce, int64_t count) {
-  std::optional<Parts> found =
+  Parts parts =
       getParts(reduce.getExtent(), count, sizes.isSymbolic(reduce.getExtent()));
-  if (!found)
-    return failure();
-  Parts parts = *found;
   if (split.extent == 0) {
     split.extent = reduce.getExtent();
     split.parts = parts.getTotal();

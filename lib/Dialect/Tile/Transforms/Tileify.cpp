@@ -443,6 +443,30 @@ static bool hasNarrowOffsets(MemRefType type, AffineExpr offset,
   return span < limit && fitsIn32Bits(offset.replaceDims(known), extents);
 }
 
+/// The offset as a sum of coordinates times strides. Their constants, some of
+/// which are sizes that are known when the program runs, stay apart.
+static TileValue emitReversed(loop::LoadOp load, ArrayRef<int64_t> extents,
+                              TileArithmetic &arithmetic) {
+  MemRefType type = load.getMemRefType();
+  auto [strides, start] = type.getStridesAndOffset();
+  const SymbolicSizes &sizes = arithmetic.tileifier.getSizes();
+  TileValue offset = arithmetic.getConstant(start);
+  for (auto [size, stride, coordinate] :
+       llvm::zip_equal(type.getShape(), strides, load.getMap().getResults())) {
+    std::optional<AffineExpr> fromEnd =
+        getFromEnd(coordinate, extents.size(), size, sizes);
+    TileValue position =
+        emitAffine(fromEnd.value_or(coordinate), extents, arithmetic);
+    if (fromEnd)
+      position = arithmetic.create<arith::AddIOp>(position,
+                                                  arithmetic.getConstant(size));
+    position = arithmetic.create<arith::MulIOp>(position,
+                                                arithmetic.getConstant(stride));
+    offset = arithmetic.create<arith::AddIOp>(offset, position);
+  }
+  return offset;
+}
+
 LogicalResult Tileifier::convertGather(loop::LoadOp load) {
   Location loc = load.getLoc();
   MemRefType type = load.getMemRefType();
@@ -455,7 +479,15 @@ LogicalResult Tileifier::convertGather(loop::LoadOp load) {
   TileArithmetic arithmetic{
       *this, loc, isNarrow ? builder.getI32Type() : builder.getI64Type(),
       load.getIndices()};
-  TileValue offsets = emitAffine(offset, extentsOfIndices, arithmetic);
+  bool isReversed = llvm::any_of(
+      llvm::zip_equal(type.getShape(), load.getMap().getResults()),
+      [&](auto dim) {
+        auto [size, coordinate] = dim;
+        return getFromEnd(coordinate, load.getIndices().size(), size, sizes);
+      });
+  TileValue offsets = isReversed
+                          ? emitReversed(load, extentsOfIndices, arithmetic)
+                          : emitAffine(offset, extentsOfIndices, arithmetic);
 
   SmallVector<unsigned> dims = offsets.dims;
   Value condition, otherwise;
@@ -551,7 +583,7 @@ LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
                         {}};
     return success();
   }
-  if (reduce.getExtent() == 1) {
+  if (reduce.getExtent() == 1 && !reduce.getPart()) {
     variables[reduce.getInductionVar()] = {};
     if (failed(convertBlock(*reduce.getBody())))
       return failure();
@@ -565,9 +597,12 @@ LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
     return reduce.emitOpError("stores what it folds, which takes a reduction "
                               "of rows of a product; store in a loop of its "
                               "own");
-  auto tiles =
-      loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
-                             reduce.getExtent(), reduce.getResultTypes());
+  Value part;
+  if (reduce.getPart())
+    part = variables[reduce.getPart()].index;
+  auto tiles = loop::ReduceOp::create(
+      builder, loc, reduce.getMonoids(), reduce.getExtent(),
+      reduce.getResultTypes(), part, reduce.getParts());
   variables[reduce.getInductionVar()] = {std::nullopt, tiles.getInductionVar()};
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(tiles.getBody());
@@ -683,10 +718,22 @@ LogicalResult Tileifier::convertBlock(Block &block) {
 //===----------------------------------------------------------------------===//
 
 void Tileifier::createKernel(ArrayRef<loop::ForOp> axisLoops) {
+  // What a part of a reduction is among blocks, a block has one of.
+  DenseSet<Value> parts;
+  source.walk([&](loop::ReduceOp reduce) {
+    if (reduce.getPart())
+      parts.insert(reduce.getPart());
+  });
+  auto isOfParts = [&](loop::ForOp loop) {
+    return parts.contains(loop.getInductionVar());
+  };
   SmallVector<AxisAttr> axes;
-  for (loop::ForOp loop : axisLoops)
-    axes.push_back(AxisAttr::get(source.getContext(), loop.getExtent(),
-                                 loop.getExtent(), AxisKind::Tile));
+  for (loop::ForOp loop : axisLoops) {
+    int64_t extent = loop.getExtent(), step = isOfParts(loop) ? 1 : extent;
+    axes.push_back(
+        AxisAttr::get(source.getContext(), extent, step,
+                      isOfParts(loop) ? AxisKind::Grid : AxisKind::Tile));
+  }
   if (axes.empty())
     axes.push_back(AxisAttr::get(source.getContext(), 1, 1, AxisKind::Tile));
   kernel = KernelOp::create(
@@ -706,7 +753,9 @@ void Tileifier::createKernel(ArrayRef<loop::ForOp> axisLoops) {
     BlockArgument index = kernel.getAxisValues()[number];
     index.setLoc(loop.getLoc());
     extents.push_back(loop.getExtent());
-    if (loop.getExtent() > 1)
+    if (isOfParts(loop))
+      variables[loop.getInductionVar()] = {std::nullopt, index};
+    else if (loop.getExtent() > 1)
       variables[loop.getInductionVar()] = {unsigned(number), index};
   }
 }

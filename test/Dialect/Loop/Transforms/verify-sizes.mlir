@@ -152,3 +152,35 @@ module attributes {graph.sizes = {n = array<i64: 1048583, 0, 5000>}} {
     }
   }
 }
+
+// -----
+
+// In reverse a dimension is gone through as well, also in blocks.
+// CHECK-LABEL: loop.kernel @reversed
+module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
+  loop.kernel @reversed(%x: memref<1048583xf32>, %z: memref<4194332xf32>, %y: memref<1048583x4xf32>) {
+    loop.for %i = 0 to 1048583 {
+      loop.for %j = 0 to 4 {
+        %a = loop.load %x[-%i + 1048582] : memref<1048583xf32>
+        %b = loop.load %z[%i * -4 + %j + 4194328] : memref<4194332xf32>
+        %c = arith.addf %a, %b : f32
+        loop.store %c, %y[%i, %j] : memref<1048583x4xf32>
+      }
+    }
+  }
+}
+
+// -----
+
+// The last row but one need not exist.
+module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 5000>}} {
+  loop.kernel @from_the_last_but_one(%x: memref<1048583xf32>, %y: memref<1048583xf32>) {
+    loop.for %i = 0 to 1048583 {
+      %c = arith.constant true
+      %z = arith.constant 0.0 : f32
+      // expected-error @+1 {{reaches only a part of rows elements}}
+      %a = loop.load %x[-%i + 1048581] if %c else %z : memref<1048583xf32>
+      loop.store %a, %y[%i] : memref<1048583xf32>
+    }
+  }
+}

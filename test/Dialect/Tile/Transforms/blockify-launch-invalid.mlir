@@ -27,3 +27,16 @@ tile.kernel @no_target(%x: memref<8xf32>, %y: memref<8xf32>) axes(%i = 8 tile) a
   %a = tile.load %x[%i] : memref<8xf32> -> tensor<8xf32>
   tile.store %a, %y[%i] : tensor<8xf32>, memref<8xf32>
 }
+
+// -----
+
+module attributes {tile.target = #tile.target<chip = "sm_90a", multiprocessors = 132, warps_per_multiprocessor = 64, blocks_per_multiprocessor = 32, registers_per_multiprocessor = 65536, registers_per_thread = 255, threads_per_block = 1024, shared_per_multiprocessor = 233472, shared_per_block = 232448, l2_bytes = 52428800, dram_bytes_per_second = 4800000000000, f32_flops_per_second = 67000000000000, launch_nanoseconds = 760, blocks_per_cluster = 16, multiprocessors_per_group = 16, mma_flops_per_second = 613000000000000, wgmma_flops_per_second = 989000000000000>} {
+  // expected-error @below {{axis 0 is in blocks of 1 already, and block wants 2}}
+  tile.kernel @parts(%x: memref<8xf32>, %y: memref<4xf32>) axes(%i = 4 step 1 grid) attributes {schedule = #tile.schedule<block = [2], warps = 1, vector = 1>} {
+    %s = loop.reduce add %k = 0 to 8 part %i of 4 : tensor<f32> {
+      %a = tile.load %x[%k] dims [] : memref<8xf32> -> tensor<f32>
+      loop.yield %a : tensor<f32>
+    }
+    tile.store %s, %y[%i] : tensor<f32>, memref<4xf32>
+  }
+}

@@ -42,7 +42,7 @@ tile.kernel @mm(%x: memref<256x512xbf16>, %w: memref<256x512xbf16>, %b: memref<2
 // warpgroups along the columns say so.
 
 // CHECK-LABEL: tile.kernel @few_rows
-// CHECK-SAME:    %[[P:.+]] = 32 step 16 cluster
+// CHECK-SAME:    %[[P:[a-z]+]] = 32 step 16 cluster
 // CHECK:         tile.cluster_reduce_scatter %{{.+}} dim 0 : tensor<32x64xf32> -> tensor<16x64xf32>
 // CHECK:         %[[I:.+]] = arith.addi %i, %[[P]]
 // CHECK:         tile.store %{{.+}}, %y[%[[I]], %j] bounds [20, 256] : tensor<16x64xf32>

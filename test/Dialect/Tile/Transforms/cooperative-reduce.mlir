@@ -155,3 +155,17 @@ tile.kernel @window(%x: memref<34xf32>, %y: memref<32xf32>) axes(%i = 32 tile) {
   }
   tile.store %r, %y[%i] : tensor<32xf32>, memref<32xf32>
 }
+
+// -----
+
+// A part of a reduction stays one.
+
+// CHECK-LABEL: tile.kernel @part
+// CHECK:         tile.reduce [add] %{{.+}} axis 0 part %{{.+}} of 4 : tensor<1000xf32> -> tensor<f32>
+tile.kernel @part(%x: memref<1000xf32>, %y: memref<4xf32>) axes(%i = 4 step 1 grid) {
+  %s = loop.reduce add %k = 0 to 1000 part %i of 4 : tensor<f32> {
+    %a = tile.load %x[%k] dims [] : memref<1000xf32> -> tensor<f32>
+    loop.yield %a : tensor<f32>
+  }
+  tile.store %s, %y[%i] : tensor<f32>, memref<4xf32>
+}

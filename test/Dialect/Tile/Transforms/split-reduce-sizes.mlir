@@ -56,20 +56,36 @@ module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 100000>}} {
 
 // -----
 
-// No number divides every number of elements.
+// No number divides every number of elements: the reduction has parts. What is
+// read and its positions are those of the whole.
 // CHECK-LABEL: func.func @main
-// CHECK-NEXT:    loop.launch @any(
-// REMARK: [Missed] SplitReduce | Category:deplo-split-reduce | Function=any | Remark="what divides every number of elements is no number of parts"
-module attributes {graph.sizes = {rows = array<i64: 1048583, 1, 1000000>}} {
-  func.func @main(%x: memref<1048583xf32>, %y: memref<f32> {loop.result}) {
-    loop.launch @any(%x, %y) : memref<1048583xf32>, memref<f32>
+// CHECK:         %[[T:.*]] = memref.alloc() : memref<1024xi64>
+// CHECK:         loop.launch @any_parts(%[[T]], %{{.*}}) : memref<1024xi64>, memref<16777259xi64>
+// CHECK:         loop.launch @any(%{{.*}}, %[[T]])
+// CHECK-LABEL: loop.kernel @any_parts
+// CHECK:         loop.for %[[PART:.*]] = 0 to 1024 {
+// CHECK-NEXT:      %[[S:.*]] = loop.reduce min %[[K:.*]] = 0 to 16777259 part %[[PART]] of 1024 : i64 {
+// CHECK-NEXT:        arith.index_cast %[[K]] : index to i64
+// CHECK-NEXT:        loop.load %{{.*}}[%[[K]]] : memref<16777259xi64>
+// CHECK-NEXT:        arith.addi
+// CHECK-NEXT:        loop.yield
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.store %[[S]], %{{.*}}[%[[PART]]] : memref<1024xi64>
+// CHECK-LABEL: loop.kernel @any(
+// CHECK:         loop.reduce min %{{.*}} = 0 to 1024 : i64 {
+// REMARK: [Passed] SplitReduce | Category:deplo-split-reduce | Function=any | Remark="a reduction over 16777259 elements in {{[0-9]+}} parts, 2 kernels: {{[0-9.]+}} us instead of {{[0-9.]+}} us"
+module attributes {graph.sizes = {rows = array<i64: 16777259, 1, 16777216>}} {
+  func.func @main(%x: memref<16777259xi64>, %y: memref<i64> {loop.result}) {
+    loop.launch @any(%x, %y) : memref<16777259xi64>, memref<i64>
     return
   }
-  loop.kernel @any(%x: memref<1048583xf32>, %y: memref<f32>) {
-    %s = loop.reduce add %k = 0 to 1048583 : f32 {
-      %a = loop.load %x[%k] : memref<1048583xf32>
-      loop.yield %a : f32
+  loop.kernel @any(%x: memref<16777259xi64>, %y: memref<i64>) {
+    %s = loop.reduce min %k = 0 to 16777259 : i64 {
+      %n = arith.index_cast %k : index to i64
+      %a = loop.load %x[%k] : memref<16777259xi64>
+      %b = arith.addi %a, %n : i64
+      loop.yield %b : i64
     }
-    loop.store %s, %y[] : memref<f32>
+    loop.store %s, %y[] : memref<i64>
   }
 }

@@ -338,3 +338,24 @@ loop.kernel @part(%x: memref<16xf32>, %y: memref<64xf32>) {
     loop.store %a, %y[%i] : memref<64xf32>
   }
 }
+
+// -----
+
+// A block has one part of a reduction: its axis is a grid already.
+
+// CHECK-LABEL: tile.kernel @parts
+// CHECK-SAME:    axes(%[[I:.+]] = 8 tile, %[[J:.+]] = 4 step 1 grid)
+// CHECK:         %[[S:.+]] = loop.reduce add %[[K:.+]] = 0 to 1000 part %[[J]] of 4 : tensor<8xf32> {
+// CHECK-NEXT:      tile.load %{{.+}}[%[[K]], %[[I]]] : memref<1000x8xf32> -> tensor<8xf32>
+// CHECK:         tile.store %[[S]], %{{.+}}[%[[J]], %[[I]]] : tensor<8xf32>, memref<4x8xf32>
+loop.kernel @parts(%x: memref<1000x8xf32>, %y: memref<4x8xf32>) {
+  loop.for %i = 0 to 8 {
+    loop.for %p = 0 to 4 {
+      %s = loop.reduce add %k = 0 to 1000 part %p of 4 : f32 {
+        %a = loop.load %x[%k, %i] : memref<1000x8xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %y[%p, %i] : memref<4x8xf32>
+    }
+  }
+}

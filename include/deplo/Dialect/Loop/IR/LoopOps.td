@@ -109,6 +109,20 @@ def Loop_ReduceOp : Loop_LoopOp<"reduce", [SingleBlockImplicitTerminator<"YieldO
 
     A single monoid is written without brackets: `loop.reduce add %k = 0 to 8 : f32`.
 
+    With a part, the iterations are divided, and only those of one part are
+    folded, the identity if there are none. Each iteration is in one part; in
+    which one is unspecified but fixed.
+
+    ```mlir
+    loop.for %p = 0 to 132 {
+      %s = loop.reduce add %k = 0 to 1048583 part %p of 132 : f32 {
+        %a = loop.load %x[%k] : memref<1048583xf32>
+        loop.yield %a : f32
+      }
+      loop.store %s, %t[%p] : memref<132xf32>
+    }
+    ```
+
     Constraints:
     - C1: the extent is not negative.
     - C2: one monoid, one result and one yielded value of the same type for each
@@ -117,11 +131,16 @@ def Loop_ReduceOp : Loop_LoopOp<"reduce", [SingleBlockImplicitTerminator<"YieldO
     - C4: the body has one index argument.
     - C5: results are integers or floats, or (in a `tile.kernel`) tiles of them.
     - C6: the monoids are defined for them.
+    - C7: a part comes with the number of parts, at least 2. It is the variable
+      of an enclosing `loop.for` of as many iterations or (in a `tile.kernel`)
+      an axis of as many blocks, each of which has one.
   }];
-  let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, I64Attr:$extent);
+  let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, I64Attr:$extent,
+                       Optional<Index>:$part, OptionalAttr<I64Attr>:$parts);
   let results = (outs Variadic<AnyType>:$results);
   let builders = [OpBuilder<(ins "::llvm::ArrayRef<::deplo::Monoid>":$kinds, "int64_t":$extent,
-                                 "::mlir::TypeRange":$types)>];
+                                 "::mlir::TypeRange":$types, CArg<"::mlir::Value", "{}">:$part,
+                                 CArg<"std::optional<int64_t>", "{}">:$parts)>];
   let extraClassDeclaration = loopClassDeclaration # [{
     ::llvm::SmallVector<::deplo::Monoid> getMonoids();
     ::deplo::loop::YieldOp getYield();

@@ -228,7 +228,8 @@ def VerifySizesPass : Pass<"deplo-verify-sizes", "::mlir::ModuleOp"> {
     of its range:
 
     - the coordinate along a dimension of such a size is the variable of a loop
-      of that extent, or a number below all sizes of the range;
+      of that extent, goes through it in reverse (`size - 1 - i`), or is a number
+      below all sizes of the range;
     - no other coordinate contains a size;
     - reductions, and loops beside others, have at least one iteration: a kernel
       for results that are there has addresses of operands that are not.

@@ -49,6 +49,11 @@ public:
   mlir::Value getSliceStart(unsigned number) const {
     return classes[number].sliceStart;
   }
+  /// The part that the kernel's block folds of the class, and how many there
+  /// are; null and 1 for all of it.
+  std::pair<mlir::Value, int64_t> getPart(unsigned number) const {
+    return {classes[number].part, classes[number].parts};
+  }
   /// How many accesses have neighbours along the class side by side in memory.
   int64_t getContiguousAccesses(unsigned number) const {
     return classes[number].contiguousAccesses;
@@ -67,6 +72,8 @@ private:
     int64_t contiguousAccesses = 0;
     std::optional<unsigned> axis;
     mlir::Value sliceStart;
+    mlir::Value part;
+    int64_t parts = 1;
     llvm::SmallVector<std::pair<Tile, unsigned>> members;
   };
 

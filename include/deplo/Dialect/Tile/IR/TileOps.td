@@ -329,7 +329,7 @@ def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead<Tile_SharedMemor
 // Tiles
 //===----------------------------------------------------------------------===//
 
-def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure, AttrSizedOperandSegments]> {
   let summary = "monoids folded over one dimension of tiles";
   let description = [{
     Each operand is folded with its monoid; the result has the dimension removed
@@ -341,21 +341,32 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     %s = tile.reduce [add] %x axis 1 : tensor<1x2048xf32> -> tensor<1xf32>
     ```
 
+    With a part, only the elements of one part are folded, the identity if there
+    are none. Each element is in one part; in which one is unspecified but fixed.
+    `chunk_reduce` gives each part chunks of its own.
+
+    ```mlir
+    %s = tile.reduce [add] %x axis 0 part %i of 132 : tensor<1048576xf32> -> tensor<f32>
+    ```
+
     Constraints:
-    - C1: one monoid and one result for each operand, at least one.
-    - C2: operands have one shape and layout; the axis is within it.
-    - C3: each result is its operand without the axis; with layouts, the
-      operand's layout without the axis.
+    - C1: one monoid and one result for each input, at least one.
+    - C2: inputs have one shape and layout; the axis is within it.
+    - C3: each result is its input without the axis; with layouts, the
+      input's layout without the axis.
     - C4: the monoids are defined for the elements.
+    - C5: a part comes with the number of parts, at least 2. It is an axis of as
+      many blocks, each of which has one.
   }];
   let arguments = (ins TypedArrayAttrBase<Deplo_Monoid, "monoids">:$kinds, Variadic<AnyRankedTensor>:$inputs,
-                       I64Attr:$axis);
+                       Optional<Index>:$part, I64Attr:$axis, OptionalAttr<I64Attr>:$parts);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::ArrayRef<::deplo::Monoid>":$kinds, "::mlir::ValueRange":$inputs,
-                                 "int64_t":$axis)>];
+                                 "int64_t":$axis, CArg<"::mlir::Value", "{}">:$part,
+                                 CArg<"std::optional<int64_t>", "{}">:$parts)>];
   let extraClassDeclaration = [{
     ::llvm::SmallVector<::deplo::Monoid> getMonoids();
   }];

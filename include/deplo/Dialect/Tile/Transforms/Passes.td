@@ -34,7 +34,10 @@ def SplitReducePass : Pass<"deplo-split-reduce", "::mlir::ModuleOp"> {
     busy. If that takes longer by the analytic model, one kernel reduces parts
     and what is left combines them, in a fixed order. Reductions that wait for
     one another are divided one after the other, and a sweep over the row that
-    follows them becomes an axis.
+    follows them becomes an axis. Where only the program that runs knows how many
+    elements there are, and no number of parts divides all that there may be, the
+    reduction keeps its extent and has parts itself
+    (`loop.reduce add %k = 0 to %n part %p of 1024`).
 
     ```mlir
     func.func @main(%x: memref<65536xf32>, %y: memref<f32> {loop.result}) {
@@ -578,7 +581,7 @@ def ChunkReducePass : Pass<"deplo-chunk-reduce", "::deplo::tile::KernelOp"> {
     share a loop. A reduction first combines equal positions of the chunks, in the
     order of the loop, and then reduces one chunk. Of several long dimensions the
     one that is not contiguous in memory gives way first. A chunk that divides the
-    dimension needs no masks.
+    dimension needs no masks. Of n parts of a reduction, each is every nth chunk.
 
     With a chunk of 512, the kernel above becomes
 
