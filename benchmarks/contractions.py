@@ -3,10 +3,11 @@
 """Times schedules of matrix products against PyTorch, values checked first.
 
 A case is ROWSxCOLUMNSxDEPTH:LAYOUT:DTYPE, with the layout of the weights `kn` or
-`nk`; the schedules that follow it are pins as --schedule takes them, `-` for none.
-All run in CUDA graphs of calls whose weights are not in L2.
+`nk`; the schedules that follow it are pins as --schedule takes them, `-` for none,
+behind a precision and a colon where that isn't ieee. All run in CUDA graphs of
+calls whose weights are not in L2.
 
-  contractions.py 512x2048x2048:kn:f32 - split_k=2 block=64x128,split_k=1
+  contractions.py 512x2048x2048:kn:f32 - split_k=2 f32:- f32:atom=wgmma
 """
 
 import statistics
@@ -57,7 +58,13 @@ class Scheduled(Deplo):
     """A program that was imported before, under one schedule."""
 
     def __init__(self, program: ImportedProgram, schedule: str) -> None:
-        options = Options(device="cuda", target=default_target(), schedule=schedule)
+        precision, _, pins = schedule.rpartition(":")
+        options = Options(
+            device="cuda",
+            target=default_target(),
+            schedule="" if pins == "-" else pins,
+            precision=precision or "ieee",
+        )
         self.compiled = CompiledFunction(program, options, "cuda:0")
         self.executable = Executable(self.compiled.package, self.compiled.device)
 
@@ -68,7 +75,7 @@ def cases(arguments: list[str]) -> list[Case]:
         if argument.count(":") == 2:
             found.append(Case(argument))
         else:
-            found[-1].schedules.append("" if argument == "-" else argument)
+            found[-1].schedules.append(argument)
     return found
 
 
@@ -126,22 +133,28 @@ def main(arguments: list[str]) -> None:
             try:
                 mine = future.result()
             except deplo.Error as error:
-                print(f"    {schedule or '-'}: {str(error)[:160]}")
+                print(f"    {schedule}: {str(error)[:160]}")
                 continue
             error = relative_error(mine.checked_run((x, w)), want)
             if not is_right(error, peer, case.dtype):
-                print(f"    {schedule or '-'}: wrong, error {error:.2e}")
+                print(f"    {schedule}: wrong, error {error:.2e}")
                 continue
             us = time_us(mine.calls(sets))
             moved = (x.numel() + w.numel() + want.numel()) * x.element_size()
-            least = least_us(moved, tera * 1e6, case.dtype, default_target())
+            least = least_us(
+                moved,
+                tera * 1e6,
+                case.dtype,
+                default_target(),
+                precision=schedule.rpartition(":")[0] or "ieee",
+            )
             if us < least:
-                print(f"    {schedule or '-'}: refused, {us:.2f} us is less than {least:.2f} us")
+                print(f"    {schedule}: refused, {us:.2f} us is less than {least:.2f} us")
                 continue
             kernels = [k["schedule"][15:-1] for k in mine.compiled.report["kernels"]]
             print(
                 f"    {eager_us / us:5.2f}x {us:9.2f} us {tera / us:6.1f} TF "
-                f"{gigabytes / us:6.0f} GB/s error {error:.1e} {schedule or '-':24} "
+                f"{gigabytes / us:6.0f} GB/s error {error:.1e} {schedule:24} "
                 f"{'; '.join(kernels)}",
                 flush=True,
             )

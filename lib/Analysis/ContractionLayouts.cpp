@@ -234,21 +234,49 @@ llvm::Expected<LinearLayout> getMmaAccumulator(const MmaTiling &tiling) {
   return embed(*matrix, {m, n}, tiling.shape.size());
 }
 
+static constexpr int64_t warpsPerGroup = 4;
+
+std::pair<unsigned, unsigned> getWgmmaDims(llvm::ArrayRef<int64_t> warps,
+                                           unsigned rowDim,
+                                           unsigned columnDim) {
+  auto [first, second] = std::minmax(rowDim, columnDim);
+  if (warps[first] % warpsPerGroup != 0 && warps[second] % warpsPerGroup == 0)
+    return {second, first};
+  return {first, second};
+}
+
 llvm::Expected<LinearLayout> getWgmmaAccumulator(const MmaTiling &tiling) {
   if (llvm::Error error = checkTiling(tiling))
     return std::move(error);
-  auto [m, n] = std::minmax(tiling.rowDim, tiling.columnDim);
-  constexpr int64_t warpsPerGroup = 4;
+  auto [m, n] = getWgmmaDims(tiling.warps, tiling.rowDim, tiling.columnDim);
   if (tiling.warps[m] % warpsPerGroup != 0)
     return llvm::createStringError(
-        "warpgroups have four warps along the rows, but there are " +
-        llvm::Twine(tiling.warps[m]));
+        "warpgroups have four warps along the rows or the columns, but there "
+        "are " +
+        llvm::Twine(tiling.warps[m]) + " and " + llvm::Twine(tiling.warps[n]));
   llvm::Expected<LinearLayout> matrix =
       wgmmaAccumulatorTile({tiling.shape[m], tiling.shape[n]},
                            tiling.warps[m] / warpsPerGroup, tiling.warps[n]);
   if (!matrix)
     return matrix;
   return embed(*matrix, {m, n}, tiling.shape.size());
+}
+
+llvm::Expected<LinearLayout> getScatteredLayout(const LinearLayout &layout,
+                                                unsigned dim, int64_t parts) {
+  llvm::SmallVector<int64_t, 4> shape = layout.getShape();
+  shape[dim] /= parts;
+  LayoutBases bases = layout.getBases();
+  for (auto [input, ofInput] : llvm::enumerate(bases))
+    for (const Coordinates &basis : ofInput)
+      if (basis[dim] >= shape[dim] && InputDim(input) != InputDim::Register)
+        return llvm::createStringError(
+            "parts along dimension " + llvm::Twine(dim) +
+            " are in other threads, which would have to send all");
+  llvm::erase_if(
+      bases[unsigned(InputDim::Register)],
+      [&](const Coordinates &basis) { return basis[dim] >= shape[dim]; });
+  return LinearLayout::create(bases, shape);
 }
 
 llvm::Expected<LinearLayout> getMmaOperand(const MmaTiling &tiling,

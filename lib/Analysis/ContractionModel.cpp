@@ -28,14 +28,16 @@ static constexpr double reachedPeak = 0.8;
 static constexpr double halfOfSums = 62;
 /// Between the last multiply-add of a chunk and the first of the next one.
 static constexpr double chunkNanoseconds = 15;
-/// What a loop over the steps of a chunk adds to straight code.
-static constexpr double stepLoopCost = 1.04;
+/// What a chunk of straight code costs more than a loop over its steps, of
+/// which ptxas keeps fewer values ahead: for each operand that is read along
+/// the sum.
+static constexpr double straightCost = 0.015;
 /// What copies of single elements of an operand take, as a part of the time of
 /// the multiply-adds.
-static constexpr double transposedCost = 0.08;
+static constexpr double transposedCost = 0.04;
 /// The same where both operands are read along the sum, of which a thread holds
 /// so many that it reads none ahead.
-static constexpr double alongDepthCost = 0.2;
+static constexpr double alongDepthCost = 0.1;
 /// How much longer a block takes if there is no room for another one that works
 /// while it waits at its barriers.
 static constexpr double aloneCost = 1.04;
@@ -52,17 +54,15 @@ bool sumsInTwoLevels(int64_t depth, int64_t elementBytes) {
 }
 
 int64_t getContractionRegisters(int64_t sums, int64_t operands) {
-  constexpr int64_t forAddresses = 44;
+  constexpr int64_t forAddresses = 40;
   return llvm::alignTo(sums + operands + forAddresses, 8);
 }
 
-/// Bytes of the totals of sums over two levels (stage_totals).
-static int64_t getTotalBytes(const ContractionChoice &choice,
-                             const ContractionFacts &facts) {
-  constexpr int64_t bytesOfF32 = 4;
-  return facts.inTwoLevels
-             ? choice.blockRows * choice.blockColumns * facts.sums * bytesOfF32
-             : 0;
+int64_t ContractionFacts::getTotalBytes(int64_t blockRows,
+                                        int64_t blockColumns) const {
+  constexpr int64_t bytesOfF32 = 4, padOfPieces = 8;
+  int64_t pad = inPieces ? padOfPieces : 0;
+  return inTwoLevels ? blockRows * (blockColumns + pad) * sums * bytesOfF32 : 0;
 }
 
 double ContractionFacts::getComputeNanoseconds(const TargetDescription &target,
@@ -75,6 +75,23 @@ double ContractionFacts::getComputeNanoseconds(const TargetDescription &target,
   };
   return (blockRows * getCycles(ofRows) + blockColumns * getCycles(ofColumns)) *
          2e9 * target.multiprocessors / target.f32FlopsPerSecond;
+}
+
+int64_t ContractionFacts::getPinnedColumns(int64_t pin) const {
+  constexpr int64_t least = 16;
+  if (pin != 0 || !foldsRows)
+    return pin;
+  return std::max<int64_t>(llvm::PowerOf2Ceil(columns), least);
+}
+
+std::optional<std::string> ContractionFacts::checkColumns() const {
+  if (!foldsRows || columns <= longestTile)
+    return std::nullopt;
+  return llvm::formatv(
+             "a block folds rows of {0} columns, and has {1} at most; "
+             "run deplo-split-matmul-k first",
+             columns, longestTile)
+      .str();
 }
 
 /// Of a chunk, or in a block or thread: what all operands have.
@@ -111,7 +128,7 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
           choice.stages +
       facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
           choice.chunk +
-      getTotalBytes(choice, facts);
+      facts.getTotalBytes(choice.blockRows, choice.blockColumns);
   if (choice.registersPerThread > target.registersPerThread ||
       choice.sharedBytes > target.sharedPerBlock)
     return false;
@@ -152,8 +169,11 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double copies = choice.isTransposed ? transposedCost * alongDepth
                   : alongDepth > 1    ? alongDepthCost
                                       : 0;
+  double straight = isStraight && !choice.isTransposed
+                        ? straightCost * alongDepth * alongDepth
+                        : 0;
   double work = arithmetic * std::max(1.0, reads) / reachedPeak *
-                    (isStraight ? 1 : stepLoopCost) * (1 + copies) +
+                    (1 + copies + straight) +
                 depth * facts.getComputeNanoseconds(target, choice.blockRows,
                                                     choice.blockColumns);
   // What doesn't limit still costs something.
@@ -205,7 +225,7 @@ static std::vector<bool> getTranspositions(const ContractionChoice &choice,
                                            const ContractionFacts &facts,
                                            const TargetDescription &target,
                                            const ContractionPins &pins) {
-  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 64;
+  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 128;
   if (pins.isTransposed)
     return {*pins.isTransposed};
   int64_t blocks = llvm::divideCeil(facts.rows, choice.blockRows) *
@@ -226,8 +246,12 @@ chooseContraction(const ContractionFacts &facts,
                   const TargetDescription &target, const ContractionPins &pins,
                   std::string &error) {
   std::optional<ContractionChoice> best;
+  if (auto reason = facts.checkColumns()) {
+    error = *reason;
+    return std::nullopt;
+  }
   auto most = [](int64_t extent) {
-    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), 16, 256);
+    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), 16, longestTile);
   };
   // A row of a chunk is a line of memory, or half of one.
   int64_t mostChunk = std::min<int64_t>(llvm::PowerOf2Ceil(facts.depth),
@@ -239,7 +263,8 @@ chooseContraction(const ContractionFacts &facts,
     for (int64_t blockRows :
          getPowers(leastRows, most(facts.rows), pins.blockRows))
       for (int64_t blockColumns :
-           getPowers(16, most(facts.columns), pins.blockColumns))
+           getPowers(16, most(facts.columns),
+                     facts.getPinnedColumns(pins.blockColumns)))
         for (int64_t threadRows : getPowers(2, 8, pins.threadRows))
           for (int64_t threadColumns : getPowers(2, 8, pins.threadColumns))
             for (int64_t stages : depths) {
@@ -253,8 +278,8 @@ chooseContraction(const ContractionFacts &facts,
               choice.warps = pins.warps ? pins.warps
                                         : std::max<int64_t>(threads / lanes, 1);
               bool isWhole = threads >= lanes || pins.warps || pins.blockRows;
-              // Warps alone say how many tiles of a thread there are.
-              if (pins.warps && !pins.blockRows && !pins.threadRows)
+              // Warps say how many tiles of a thread there are.
+              if (pins.warps && !pins.blockRows)
                 isWhole = threads == pins.warps * lanes;
               for (bool isTransposed :
                    getTranspositions(choice, facts, target, pins)) {

@@ -45,6 +45,8 @@ double estimateSeconds(const KernelCost &kernel, const MachineModel &machine) {
   };
   double whole = estimate(kernel.pieces,
                           kernel.getBytesPerPiece() <= machine.onChipBytes, 1);
+  if (!kernel.isDivisible)
+    return whole;
   // Long rows may be divided: then each sweep is two kernels, for the parts and
   // for the totals, and reads everything again.
   double divided = estimate(machine.multiprocessors, /*staysOnChip=*/false,

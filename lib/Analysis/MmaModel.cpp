@@ -89,7 +89,8 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   choice.sharedBytes =
       getCopiedBytes(choice, facts) * choice.stages +
       facts.getComputedBytes(choice.blockRows, choice.blockColumns) *
-          choice.chunk;
+          choice.chunk +
+      facts.getTotalBytes(choice.blockRows, choice.blockColumns);
   // What is pinned may take fewer; else the assembler tells of spills.
   if (pins.warpRows && pins.warpColumns)
     choice.registersPerThread =
@@ -216,9 +217,14 @@ static std::string getReason(const MmaChoice &choice,
 std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
                                    const TargetDescription &target,
                                    const MmaPins &pins, std::string &error) {
+  if (auto reason = facts.checkColumns()) {
+    error = *reason;
+    return std::nullopt;
+  }
   int64_t depth = getDepth(facts);
   auto most = [](int64_t extent) {
-    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), mmaRows, 256);
+    return std::clamp<int64_t>(llvm::PowerOf2Ceil(extent), mmaRows,
+                               longestTile);
   };
   int64_t mostChunk = std::clamp<int64_t>(
       llvm::PowerOf2Ceil(facts.depth), depth, lineBytes / facts.elementBytes);
@@ -241,7 +247,8 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
        getPowers(mmaRows, most(facts.mostRows ? facts.mostRows : facts.rows),
                  pins.blockRows))
     for (int64_t blockColumns :
-         getPowers(mmaRows, most(facts.columns), pins.blockColumns))
+         getPowers(mmaRows, most(facts.columns),
+                   facts.getPinnedColumns(pins.blockColumns)))
       for (int64_t warpRows : getPowers(mmaRows, 64, pins.warpRows))
         for (int64_t warpColumns : getPowers(mmaRows, 64, pins.warpColumns))
           for (int64_t chunk :

@@ -7,6 +7,7 @@
 
 #include "deplo/Analysis/FragmentLayouts.h"
 #include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/Occupancy.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,6 +19,8 @@ namespace deplo {
 static constexpr int64_t lanes = 32, warpsPerGroup = 4;
 static constexpr int64_t instructionRows = 64, leastColumns = 16,
                          mostColumns = 256;
+/// Blocks of a cluster, of which larger ones wait longer for room.
+static constexpr int64_t mostCluster = 4;
 /// The longest swizzled row of an operand.
 static constexpr int64_t rowBytes = 128;
 /// Of shared memory, which a multiprocessor reads in a cycle.
@@ -25,34 +28,48 @@ static constexpr double lineBytes = 128;
 
 /// Of a block's barriers.
 static constexpr int64_t barrierBytes = 1024;
-/// Registers of a thread beside accumulators.
-static constexpr int64_t forAddresses = 56;
 
-// Fitted to schedules of bf16 products of 1024 to 8192 rows, columns and sums,
-// measured on an H200 (docs/rationale/contractions.md).
+// Fitted to 540 schedules of 42 bf16 products of 16 to 2048 rows, whose weights
+// were not in L2, measured on an H200 (docs/rationale/contractions.md).
 
-/// The part of the rate on the data sheet that the power of a device allows.
-static constexpr double reachedRate = 0.81;
-/// From a copy's start to its bytes.
-static constexpr double copyNanoseconds = 650;
+/// The part of the rate on the data sheet that short kernels reach.
+static constexpr double reachedRate = 0.95;
+/// From a copy's start to its bytes, if few are under way, and how much later
+/// these come the longer L2 takes for a chunk of all blocks, at most.
+static constexpr double copyNanoseconds = 716, laterShare = 2.7,
+                        laterNanoseconds = 390;
 /// What doesn't limit a chunk, and what doesn't limit a wave, count so much.
-static constexpr double shareOfChunk = 0.05, shareOfWave = 0.25;
-/// A block's start, its first copies and its last stores. The first blocks wait
-/// for a whole multiprocessor, so that they don't start beside other kernels.
-static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
+static constexpr double shareOfChunk = 0.1, shareOfWave = 0.36;
+/// The first blocks start when those of the kernel before have left room for
+/// them: this long if they take all of a multiprocessor.
+static constexpr double startNanoseconds = 577;
+/// A block's start, its first copies and its last stores.
+static constexpr double blockNanoseconds = 650;
 /// What L2 gives all multiprocessors together, in times the bandwidth of
-/// memory.
-static constexpr double fillBandwidth = 3.5;
-/// The part of the bandwidth on the data sheet that streams reach, and what of
-/// its share a multiprocessor can stream.
-static constexpr double reachedBandwidth = 0.9, streamBurst = 1.5;
-/// What is read again and again stays in L2 if it takes so much of it.
-static constexpr double partOfL2 = 0.6;
+/// memory, and the part of that which streams reach.
+static constexpr double fillBandwidth = 3.96, reachedBandwidth = 0.91;
+/// Blocks of a cluster start together, and exchange results: what that takes
+/// for each, and how many bytes a multiprocessor gets in a nanosecond.
+static constexpr double exchangeNanoseconds = 71, exchangedBytes = 13.7;
+
+/// Whether the instruction's M are columns of the result.
+static bool isTransposed(const MmaChoice &choice) {
+  return choice.blockRows / choice.warpRows % warpsPerGroup != 0;
+}
 
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
   return facts.getCopiedBytes(choice.blockRows, choice.blockColumns) *
          choice.chunk;
+}
+
+/// What blocks of a cluster send each other: the f32 sums of a tile.
+static int64_t getExchangedBytes(const MmaChoice &choice,
+                                 const ContractionFacts &facts) {
+  constexpr int64_t sumBytes = 4;
+  return choice.cluster == 1
+             ? 0
+             : facts.sums * choice.blockRows * choice.blockColumns * sumBytes;
 }
 
 static bool fits(MmaChoice &choice, const ContractionFacts &facts,
@@ -61,24 +78,24 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   if (threads > target.threadsPerBlock)
     return false;
   choice.registersPerThread =
-      facts.sums * choice.warpRows * choice.warpColumns / lanes + forAddresses;
-  choice.sharedBytes =
-      getCopiedBytes(choice, facts) * choice.stages + barrierBytes;
-  choice.blocksPerMultiprocessor = 1;
-  // The warpgroup that copies gives most of its registers to the others.
-  int64_t most = std::min(target.registersPerThread,
-                          target.registersPerMultiprocessor /
-                              (choice.warps * lanes + warpsPerGroup * 8));
-  return choice.registersPerThread <= most &&
-         choice.sharedBytes <= target.sharedPerBlock;
+      facts.sums * choice.warpRows * choice.warpColumns / lanes +
+      registersBesideSums;
+  choice.sharedBytes = getCopiedBytes(choice, facts) * choice.stages +
+                       barrierBytes + getExchangedBytes(choice, facts);
+  choice.blocksPerMultiprocessor = countResidentRoles(
+      target, choice.warps, choice.registersPerThread, choice.sharedBytes);
+  return choice.sharedBytes <= target.sharedPerBlock &&
+         choice.blocksPerMultiprocessor > 0;
 }
 
-/// What a block takes for a chunk while `blocks` run: the slowest of
-/// instructions, what these read of shared memory, and copies; a ring is
-/// refilled once in a latency.
-static double estimateChunk(const MmaChoice &choice,
-                            const ContractionFacts &facts,
-                            const TargetDescription &target, int64_t blocks) {
+/// What a multiprocessor takes for a chunk of each of its `busiest` blocks
+/// while `blocks` run, and which term says so: the slowest of instructions,
+/// what these read of shared memory, and copies; each ring is refilled once in
+/// a latency.
+static std::pair<double, const char *>
+estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
+              const TargetDescription &target, int64_t blocks,
+              int64_t busiest) {
   double multiplyAddsPerNanosecond = reachedRate * target.wgmmaFlopsPerSecond /
                                      2e9 / target.multiprocessors * 2 /
                                      facts.elementBytes;
@@ -86,58 +103,105 @@ static double estimateChunk(const MmaChoice &choice,
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
   double bandwidth = target.dramBytesPerSecond / 1e9;
 
+  // Rows of the instruction are those that whole warpgroups share.
   double groups = double(choice.warps) / warpsPerGroup;
-  double groupRows = choice.warpRows * warpsPerGroup;
-  double arithmetic = double(facts.sums) * choice.blockRows *
+  double groupRows = choice.warpRows, groupColumns = choice.warpColumns;
+  if (isTransposed(choice))
+    std::swap(groupRows, groupColumns);
+  groupRows *= warpsPerGroup;
+  double arithmetic = double(facts.sums) * busiest * choice.blockRows *
                       choice.blockColumns * choice.chunk /
                       multiplyAddsPerNanosecond;
-  double readBytes =
-      double(facts.sums) * groups *
-      (groupRows + choice.warpColumns * groupRows / instructionRows) *
-      choice.chunk * facts.elementBytes;
-  double reads = readBytes / lineBytes / cyclesPerNanosecond;
-  double copiedBytes = getCopiedBytes(choice, facts);
-  double fill = std::max(copiedBytes * target.multiprocessors /
-                             (bandwidthBurst * bandwidth),
-                         blocks * copiedBytes / (fillBandwidth * bandwidth));
+  double readBytes = double(facts.sums) * groups *
+                     (groupRows + groupColumns * groupRows / instructionRows) *
+                     choice.chunk * facts.elementBytes;
+  double reads = busiest * readBytes / lineBytes / cyclesPerNanosecond;
+  double fill =
+      blocks * getCopiedBytes(choice, facts) / (fillBandwidth * bandwidth);
   double slowest = std::max({arithmetic, reads, fill});
+  const char *limit = slowest == arithmetic ? "instructions"
+                      : slowest == reads    ? "shared memory"
+                                            : "L2";
   double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
-  double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
-  return std::max(work, refill);
+  double latency =
+      copyNanoseconds + std::min(laterShare * fill, laterNanoseconds);
+  double refill = latency / std::max<int64_t>(choice.stages - 1, 1);
+  return refill > work ? std::pair(refill, "latency of copies")
+                       : std::pair(work, limit);
 }
 
-/// What all blocks take, one on each multiprocessor, wave after wave: chunks,
-/// or the bytes of the operands from memory.
+/// Multiprocessors that have blocks of clusters: those of a group, of which
+/// there may be some too few for one more.
+static int64_t getUsable(const MmaChoice &choice,
+                         const TargetDescription &target) {
+  if (choice.cluster <= 2)
+    return target.multiprocessors;
+  int64_t ofGroup =
+      llvm::alignDown(target.multiprocessorsPerGroup, choice.cluster);
+  return target.multiprocessors / target.multiprocessorsPerGroup * ofGroup;
+}
+
+/// What all blocks take, wave after wave: chunks, or the bytes of the operands
+/// from memory.
 static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                        const TargetDescription &target) {
-  choice.blocks = facts.batches *
-                  int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
-                  int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
-  double chunks = llvm::divideCeil(facts.depth, choice.chunk);
+  choice.blocks =
+      facts.batches * int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
+      int64_t(llvm::divideCeil(facts.columns, choice.blockColumns)) *
+      choice.cluster;
+  double chunks = llvm::divideCeil(facts.depth, choice.chunk) / choice.cluster;
   double bytes = double(facts.batches) * facts.depth *
                  facts.getCopiedBytes(facts.rows, facts.columns);
-  double bandwidth = target.dramBytesPerSecond / 1e9 *
-                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
-  choice.waves = double(choice.blocks) / target.multiprocessors;
-  double nanoseconds = firstBlockNanoseconds - blockNanoseconds;
+  int64_t usable = getUsable(choice, target);
+  int64_t perWave = choice.blocksPerMultiprocessor * usable;
+  choice.waves = double(choice.blocks) / perWave;
+  int64_t first = llvm::divideCeil(std::min(choice.blocks, perWave), usable);
+  double nanoseconds =
+      startNanoseconds * first / choice.blocksPerMultiprocessor;
+  double exchange = choice.cluster == 1
+                        ? 0
+                        : exchangeNanoseconds * choice.cluster +
+                              getExchangedBytes(choice, facts) / exchangedBytes;
   for (int64_t rest = choice.blocks; rest > 0;) {
-    int64_t wave = std::min(rest, target.multiprocessors);
+    int64_t wave = std::min(rest, perWave);
     int64_t waves = rest / wave;
-    double computed = chunks * estimateChunk(choice, facts, target, wave);
-    double streamed = bytes * wave / choice.blocks / bandwidth /
-                      std::min(reachedBandwidth, streamBurst * double(wave) /
-                                                     target.multiprocessors);
-    nanoseconds +=
-        waves * (std::max(computed, streamed) +
-                 std::min(computed, streamed) * shareOfWave + blockNanoseconds);
+    int64_t busiest = llvm::divideCeil(wave, usable);
+    auto [ofChunk, limit] = estimateChunk(choice, facts, target, wave, busiest);
+    double computed = chunks * ofChunk;
+    double streamed = bytes * wave / choice.blocks /
+                      (reachedBandwidth * target.dramBytesPerSecond / 1e9);
+    if (rest == choice.blocks)
+      choice.limit = streamed > computed ? "memory" : limit;
+    nanoseconds += waves * (std::max(computed, streamed) +
+                            std::min(computed, streamed) * shareOfWave +
+                            blockNanoseconds + exchange);
     rest -= waves * wave;
   }
   return nanoseconds;
 }
 
+/// Whether blocks of a cluster can share chunks, and then the sums, of which a
+/// thread has a part of each.
+static bool canShare(const MmaChoice &choice, const ContractionFacts &facts) {
+  constexpr int64_t leastSlice = 8;
+  if (choice.cluster == 1)
+    return true;
+  bool transposed = isTransposed(choice);
+  int64_t columns = transposed ? choice.blockRows : choice.blockColumns;
+  int64_t ofWarp = transposed ? choice.warpRows : choice.warpColumns;
+  int64_t slice = columns / choice.cluster;
+  return facts.sums == 1 && ofWarp == columns && slice >= leastSlice &&
+         facts.depth % (choice.chunk * choice.cluster) == 0 &&
+         facts.depth / choice.cluster % slice == 0;
+}
+
 std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
                                      const TargetDescription &target,
                                      const MmaPins &pins, std::string &error) {
+  if (auto reason = facts.checkColumns()) {
+    error = *reason;
+    return std::nullopt;
+  }
   int64_t depth = getMmaK(8 * facts.elementBytes);
   int64_t chunk =
       pins.chunk ? pins.chunk
@@ -152,39 +216,67 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
   auto consider = [&] {
     int64_t rowWarps = choice.blockRows / choice.warpRows;
     choice.warps = rowWarps * (choice.blockColumns / choice.warpColumns);
-    // Warpgroups begin at whole swizzles of columns that lie along rows.
-    bool isAligned = facts.isRhsAlongDepth ||
-                     choice.warpColumns == choice.blockColumns ||
-                     choice.warpColumns * facts.elementBytes % rowBytes == 0;
-    bool isWhole = choice.warps > 0 && isAligned &&
-                   rowWarps % warpsPerGroup == 0 && chunk % depth == 0 &&
-                   chunk * facts.elementBytes <= rowBytes &&
-                   (pins.warps == 0 || choice.warps == pins.warps) &&
-                   choice.warpColumns <= mostColumns;
+    // Warpgroups begin at whole swizzles of what lies along rows.
+    int64_t ofGroup = isTransposed(choice) ? warpsPerGroup : 1;
+    auto isAligned = [&](bool isAlongDepth, int64_t size, int64_t all) {
+      return isAlongDepth || size == all ||
+             size * facts.elementBytes % rowBytes == 0;
+    };
+    int64_t widest =
+        isTransposed(choice) ? choice.warpRows : choice.warpColumns;
+    bool isWhole =
+        choice.warps > 0 &&
+        isAligned(facts.isRhsAlongDepth, choice.warpColumns * ofGroup,
+                  choice.blockColumns) &&
+        isAligned(facts.isLhsAlongDepth,
+                  choice.warpRows * warpsPerGroup / ofGroup,
+                  choice.blockRows) &&
+        choice.warps % warpsPerGroup == 0 && canShare(choice, facts) &&
+        chunk % depth == 0 && chunk * facts.elementBytes <= rowBytes &&
+        (pins.warps == 0 || choice.warps == pins.warps) &&
+        widest <= mostColumns;
+    if (isTransposed(choice))
+      isWhole &= choice.blockColumns / choice.warpColumns % warpsPerGroup == 0;
     if (!isWhole || !fits(choice, facts, target))
       return;
     choice.nanoseconds = estimate(choice, facts, target);
     if (!best || choice.nanoseconds < best->nanoseconds)
       best = choice;
   };
+  auto considerTile = [&](int64_t blockRows, int64_t blockColumns,
+                          int64_t warpRows, int64_t warpColumns) {
+    choice.blockRows = blockRows;
+    choice.blockColumns = blockColumns;
+    choice.warpRows = warpRows;
+    choice.warpColumns = warpColumns;
+    for (int64_t stages : pins.stages
+                              ? std::vector<int64_t>{pins.stages}
+                              : std::vector<int64_t>{8, 7, 6, 5, 4, 3, 2}) {
+      choice.stages = stages;
+      for (int64_t cluster : getPowers(1, mostCluster, pins.cluster)) {
+        choice.cluster = cluster;
+        if (pins.stages || stages <= std::max<int64_t>(chunks / cluster, 2))
+          consider();
+      }
+    }
+  };
   for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
-    for (int64_t blockColumns :
-         getPowers(leastColumns, widest, pins.blockColumns))
+    for (int64_t blockColumns : getPowers(
+             leastColumns, widest, facts.getPinnedColumns(pins.blockColumns)))
       for (int64_t warpRows : getPowers(16, 32, pins.warpRows))
         for (int64_t warpColumns :
              getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
-          for (int64_t stages :
-               pins.stages ? std::vector<int64_t>{pins.stages}
-                           : std::vector<int64_t>{8, 7, 6, 5, 4, 3, 2}) {
-            if (!pins.stages && stages > std::max<int64_t>(chunks, 2))
-              continue;
-            choice.blockRows = blockRows;
-            choice.blockColumns = blockColumns;
-            choice.warpRows = warpRows;
-            choice.warpColumns = warpColumns;
-            choice.stages = stages;
-            consider();
-          }
+          considerTile(blockRows, blockColumns, warpRows, warpColumns);
+  // Few rows are the instruction's N, of which there may be few.
+  int64_t fewRows =
+      std::max<int64_t>(llvm::PowerOf2Ceil(facts.rows), leastColumns);
+  if (fewRows < instructionRows)
+    for (int64_t blockRows : getPowers(fewRows, fewRows, pins.blockRows))
+      for (int64_t blockColumns :
+           getPowers(instructionRows, 256, pins.blockColumns))
+        for (int64_t warpRows : getPowers(blockRows, blockRows, pins.warpRows))
+          for (int64_t warpColumns : getPowers(16, 32, pins.warpColumns))
+            considerTile(blockRows, blockColumns, warpRows, warpColumns);
   if (!best) {
     error = "no tile of a contraction by wgmma that agrees with what is pinned "
             "fits " +
@@ -194,10 +286,15 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
   best->reason =
       llvm::formatv(
           "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each of "
-          "{6} warps by wgmma: {7} blocks on {8} multiprocessors",
+          "{6} warps by wgmma: {7} blocks{8} on {9} multiprocessors, limited "
+          "by {10}",
           best->blockRows, best->blockColumns, best->chunk, best->stages,
           best->warpRows, best->warpColumns, best->warps, best->blocks,
-          target.multiprocessors)
+          best->cluster == 1
+              ? std::string()
+              : " in clusters of " + std::to_string(best->cluster) +
+                    ", which share sums,",
+          target.multiprocessors, best->limit)
           .str();
   return best;
 }

@@ -64,7 +64,10 @@ struct Shr {
   }
 };
 
-template <typename Op> Handler selectShift(Form &form, Inst &) {
+template <typename Op> Handler selectShift(Form &form, Inst &inst) {
+  if (typeSize(form.type()) == 4)
+    inst.undefined =
+        std::is_same_v<Op, Shl> ? Undefined::ShiftUp : Undefined::ShiftDown;
   switch (form.type()) {
   case Type::S16:
     return binary<Op, int16_t, int16_t, uint32_t>;

@@ -359,6 +359,8 @@ void cvtPackFromF32(Warp &warp, const Inst &inst, uint32_t mask) {
 Handler selectPackFromF32(Form &form, Inst &inst) {
   inst.a = conversionOf(form, form.type(0)).pack();
   inst.b = uint32_t(form.type(0));
+  if (typeSize(form.type(0)) == 4)
+    inst.undefined = Undefined::PackReversed;
   return cvtPackFromF32;
 }
 

@@ -156,6 +156,8 @@ Handler selectHalf(Form &form, Inst &inst) {
            (form.has("relu") ? uint32_t(isRelu) : 0) |
            (form.has("NaN") ? uint32_t(keepsNan) : 0) |
            (form.has("xorsign") ? uint32_t(isAbsolute) : 0);
+  if (typeSize(form.type()) == 4)
+    inst.undefined = Undefined::PropagateHalves;
   switch (form.type()) {
   case Type::F16:
     return single<F16, Op<F16>, arity>;

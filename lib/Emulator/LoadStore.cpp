@@ -92,7 +92,7 @@ void load(Warp &warp, const Inst &inst, uint32_t mask) {
   if (undefined)
     for (uint32_t i = 0; i < count; ++i)
       if (inst.result(i).id)
-        warp.defined[inst.result(i).id] &= ~undefined;
+        warp.undefine(inst.result(i).id, undefined);
   warp.strongAccesses += inst.a & isStrong;
   countAccess(warp, inst, inst.space, mask, addresses, bytes * count);
 }

@@ -104,6 +104,10 @@ Handler selectMov(Form &form, Inst &inst) {
     addVector(form, from, bytes, false);
   else
     form.decoder.addSource(from, type);
+  if (bytes == 4 && to.elements.size() == 2)
+    inst.undefined = Undefined::PropagateHalves;
+  else if (bytes == 4 && from.elements.size() == 2)
+    inst.undefined = Undefined::Pack;
   return isVector ? movBytes : moveHandler(bytes);
 }
 

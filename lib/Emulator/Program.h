@@ -47,7 +47,18 @@ enum class Undefined : uint8_t {
   /// It is an error: the operand is an address, or is stored.
   Reject,
   /// Nothing: the operation does not depend on it as a whole.
-  Ignore
+  Ignore,
+  /// That half of each result is undefined as well: arithmetic of pairs, and
+  /// their unpacking.
+  PropagateHalves,
+  /// The lower half of the result is the first source, the upper the second.
+  Pack,
+  /// As Pack, from the second source and the first.
+  PackReversed,
+  /// The lower half of the source moves to the upper half of the result, or
+  /// the other way round, if it is shifted that far.
+  ShiftUp,
+  ShiftDown
 };
 
 struct Inst {

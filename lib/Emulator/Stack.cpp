@@ -53,7 +53,8 @@ void restore(Warp &warp, const StackedFunction &function,
   size_t predicate = 0;
   for (size_t i = 0; i < function.registers.size(); ++i) {
     const Ref &ref = function.registers[i];
-    merge(warp.defined[ref.id], saved.defined[i]);
+    warp.undefine(ref.id, mask);
+    warp.defined[ref.id] |= saved.defined[i] & mask;
     if (ref.bank == Ref::Predicate)
       merge(warp.predicates[ref.offset], saved.predicates[predicate++]);
   }
@@ -112,7 +113,7 @@ void enterFrame(Warp &warp, const Inst &inst, uint32_t mask) {
   if (inst.b != 0)
     entered.saved = save(warp, kernel.stacked[inst.b - 1]);
   for (const Ref &ref : callee.registers)
-    warp.defined[ref.id] &= ~mask;
+    warp.undefine(ref.id, mask);
   for (const auto &[ref, offset] : callee.addresses) {
     uint64_t address = entered.base + offset;
     auto *row = warp.row<uint8_t>(ref);

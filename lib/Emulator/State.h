@@ -95,7 +95,17 @@ struct Warp {
   std::vector<uint32_t> predicates;
   /// Lanes in which a register has a value, by Ref::id.
   std::vector<uint32_t> defined;
+  /// Where it has none, lanes in which its lower or upper half has one; empty
+  /// if that was nowhere.
+  std::vector<uint32_t> definedHalf[2];
   std::vector<uint8_t> registerStorage;
+  /// Takes note that a register has no value in `lanes`.
+  void undefine(uint32_t id, uint32_t lanes) {
+    defined[id] &= ~lanes;
+    for (std::vector<uint32_t> &halves : definedHalf)
+      if (!halves.empty())
+        halves[id] &= ~lanes;
+  }
 
   //===--- Lanes ----------------------------------------------------------===//
   std::vector<Split> splits;

@@ -228,6 +228,62 @@ static bool isAtJoin(const Warp &warp) {
   return warp.pc == split.reconverge && split.returns.size() == split.depth;
 }
 
+static uint32_t getDefinedHalf(const Warp &warp, const Ref &ref,
+                               unsigned half) {
+  const std::vector<uint32_t> &halves = warp.definedHalf[half];
+  return warp.defined[ref.id] | (halves.empty() ? 0 : halves[ref.id]);
+}
+
+/// The lanes in which a half of the result has a value.
+static uint32_t trackHalf(Warp &warp, const Inst &inst, unsigned half) {
+  uint32_t known = allLanes;
+  switch (inst.undefined) {
+  case Undefined::Pack:
+    return warp.defined[inst.source(half).id];
+  case Undefined::PackReversed:
+    return warp.defined[inst.source(1 - half).id];
+  case Undefined::ShiftUp:
+  case Undefined::ShiftDown: {
+    constexpr uint32_t bitsOfHalf = 16;
+    const Ref &value = inst.source(0), &amount = inst.source(1);
+    bool isUp = inst.undefined == Undefined::ShiftUp;
+    // Zeros, or copies of the sign, come after the half that moves.
+    uint32_t moved =
+        getDefinedHalf(warp, value, !isUp) & warp.defined[amount.id];
+    uint32_t far = 0;
+    forLanes(allLanes, [&](unsigned lane) {
+      far |= uint32_t(warp.row<uint32_t>(amount)[lane] >= bitsOfHalf) << lane;
+    });
+    return (warp.defined[value.id] & warp.defined[amount.id]) | (far & moved);
+  }
+  default:
+    for (unsigned i = 0; i < inst.sources; ++i)
+      known &= getDefinedHalf(warp, inst.source(i), half);
+    return known;
+  }
+}
+
+/// Follows the halves of registers where not all are defined.
+static void trackHalves(Warp &warp, const Inst &inst, uint32_t mask) {
+  uint32_t known[2];
+  for (unsigned half : {0u, 1u}) {
+    known[half] = mask & trackHalf(warp, inst, half);
+    warp.definedHalf[half].resize(warp.defined.size());
+  }
+  auto set = [mask](uint32_t &lanes, uint32_t value) {
+    lanes = (lanes & ~mask) | value;
+  };
+  for (unsigned i = 0; i < inst.results; ++i) {
+    uint32_t id = inst.result(i).id;
+    if (id == 0)
+      continue;
+    bool isHalf = inst.results == 2;
+    set(warp.defined[id], isHalf ? known[i] : known[0] & known[1]);
+    for (unsigned half : {0u, 1u})
+      set(warp.definedHalf[half][id], isHalf ? 0 : known[half]);
+  }
+}
+
 /// Follows which lanes' values are defined; false if that is a fault.
 static bool trackDefined(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t known = allLanes;
@@ -239,11 +295,18 @@ static bool trackDefined(Warp &warp, const Inst &inst, uint32_t mask) {
                 "a register is used that nothing has written");
       return false;
     }
+    if (inst.undefined >= Undefined::PropagateHalves && (mask & ~known)) {
+      trackHalves(warp, inst, mask);
+      return true;
+    }
   }
   for (unsigned i = 0; i < inst.results; ++i) {
     uint32_t id = inst.result(i).id;
-    if (id != 0)
-      warp.defined[id] = (warp.defined[id] & ~mask) | (mask & known);
+    if (id == 0)
+      continue;
+    warp.defined[id] |= mask & known;
+    if (mask & ~known)
+      warp.undefine(id, mask & ~known);
   }
   return true;
 }

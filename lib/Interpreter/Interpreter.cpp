@@ -5,6 +5,8 @@
 
 #include "InterpreterImpl.h"
 
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -33,7 +35,7 @@ static Numbers getConstant(Attribute value) {
 LogicalResult Interpreter::runElementwise(Operation *op) {
   ScalarFunction function = getScalarFunction(op);
   if (!function || op->getNumOperands() > 3)
-    return op->emitError("is unknown to the interpreter");
+    return op->emitOpError("is unknown to the interpreter");
   Numbers result(getSize(getShape(op->getResult(0).getType())));
   SmallVector<const Numbers *> operands;
   for (Value operand : op->getOperands())
@@ -220,6 +222,30 @@ LogicalResult Interpreter::runCluster(tile::KernelOp kernel, unsigned axis) {
       }
       continue;
     }
+    if (auto scatter = dyn_cast<tile::ClusterReduceScatterOp>(op)) {
+      Numbers total = states.front().numbers.find(scatter.getInput())->second;
+      ScalarFunction add = getScalarFunction(
+          Monoid::Add, getElementTypeOrSelf(scatter.getInput().getType()));
+      for (State &state : llvm::drop_begin(states))
+        for (auto [element, part] : llvm::zip_equal(
+                 total, state.numbers.find(scatter.getInput())->second)) {
+          Number operands[2] = {element, part};
+          element = add(operands);
+        }
+      // Runs of a part's elements, one after the other in each whole.
+      auto part = scatter.getResult().getType();
+      size_t run = 1;
+      for (int64_t size : part.getShape().drop_front(scatter.getDim()))
+        run *= size;
+      for (auto [block, state] : llvm::enumerate(states)) {
+        Numbers &own = state.numbers[scatter.getResult()];
+        own.clear();
+        for (size_t at = block * run; at < total.size();
+             at += run * states.size())
+          own.insert(own.end(), total.begin() + at, total.begin() + at + run);
+      }
+      continue;
+    }
     for (State &state : states) {
       std::swap(numbers, state.numbers);
       std::swap(buffers, state.buffers);
@@ -290,7 +316,7 @@ LogicalResult Interpreter::runPlan(Operation *op) {
         return Interpreter().run(kernel, arguments);
       })
       .Default([](Operation *op) {
-        return op->emitError("is unknown to the interpreter");
+        return op->emitOpError("is unknown to the interpreter");
       });
 }
 

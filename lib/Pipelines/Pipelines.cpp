@@ -75,6 +75,10 @@ void buildTilePipeline(OpPassManager &manager,
   splitK.alignment = options.alignment;
   splitK.precision = options.precision;
   manager.addPass(tile::createSplitMatmulKPass(splitK));
+  tile::SplitPiecesPassOptions pieces;
+  pieces.pin = options.schedule;
+  pieces.precision = options.precision;
+  manager.addPass(tile::createSplitPiecesPass(pieces));
   manager.addPass(tile::createConcatGridsPass());
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
@@ -216,6 +220,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-chunk-matmul-k", "t:002_chunk_matmul_k"},
       {"deplo-fuse-chunks", "t:fuse_chunks"},
       {"deplo-split-matmul-k", "l:003_split_matmul_k"},
+      {"deplo-split-pieces", "l:split_pieces"},
       {"deplo-concat-grids", "l:concat_grids"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},

@@ -59,7 +59,8 @@ llvm::StringMap<Resources> parseResources(StringRef log) {
 }
 
 /// Lets a multiprocessor hold one block of `kernel` less than its PTX asks for,
-/// so that its threads may have more registers. Fails if it asks for one.
+/// so that its threads may have more registers. Fails if it asks for one, or
+/// shares out among warps what threads of so many blocks start with.
 LogicalResult lowerResidency(std::string &ptx, StringRef kernel) {
   size_t entry = ptx.find((".entry " + kernel + "(").str());
   if (entry == std::string::npos)
@@ -70,6 +71,9 @@ LogicalResult lowerResidency(std::string &ptx, StringRef kernel) {
     return failure();
   begin += directive.size();
   size_t end = ptx.find_first_not_of("0123456789", begin);
+  size_t next = ptx.find(".entry ", body);
+  if (StringRef(ptx).slice(body, next).contains("setmaxnreg"))
+    return failure();
   int64_t blocks = 1;
   StringRef(ptx).slice(begin, end).getAsInteger(10, blocks);
   if (blocks == 1)

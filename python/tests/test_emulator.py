@@ -305,3 +305,13 @@ def test_no_kernel_reads_behind_an_input(function, columns, dtype):
     program = deplo.compile(function, (x, w), device="emu")
     want = function(x.double(), w.double())
     torch.testing.assert_close(program(x, w).double(), want, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+def test_no_kernel_reads_behind_a_part_of_a_tensor(dtype):
+    """Lines of 15 that are 16 apart: accesses are wide, but the last line's last one."""
+    x, w = (randn(15, 16, seed=seed, dtype=dtype)[:, :15] for seed in range(2))
+    for schedule in ("", "atom=fma,block=16x16,thread=4x4"):
+        program = deplo.compile(torch.matmul, (x, w.t()), device="emu", schedule=schedule)
+        want = x.double() @ w.t().double()
+        torch.testing.assert_close(program(x, w.t()).double(), want, rtol=1e-2, atol=1e-2)

@@ -66,7 +66,7 @@ def test_batches_and_dequantisation(device):
         "block=32x32,warp_tile=16x32,async_copy=never",
         "block=32x32,warp_tile=16x16,swizzle_smem=never",
         "block=32x32,warp_tile=32x32,stage_inputs=never",
-        "block=32x32,thread=4x4,atom=fma",
+        "block=32x32,thread=4x4,atom=fma,chunk=32",
     ],
 )
 def test_schedules_change_no_values(schedule, device):

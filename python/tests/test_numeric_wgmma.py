@@ -29,6 +29,10 @@ def check_linear(m, n, k, schedule, device, dtype=torch.bfloat16):
         # Two along the columns.
         (64, 520, 136, "block=64x256,warp_tile=16x128,stages=2,split_k=1"),
         (200, 328, 200, "split_k=1"),
+        # Few rows are the instruction's N: one warpgroup, or two, along the columns.
+        (13, 200, 136, "block=16x64,warp_tile=16x16,stages=2,split_k=1"),
+        (30, 300, 72, "block=32x128,warp_tile=32x16,stages=2,split_k=1"),
+        (32, 136, 264, "block=32x128,warp_tile=32x32,stages=3,split_k=1"),
         # Rows that are no multiple of 16 bytes: no tensor map, but wgmma all the same.
         (96, 64, 100, "split_k=1"),
     ],
@@ -72,6 +76,43 @@ def test_operands_along_columns(form, schedule):
     )
     (want,) = wanted(product, (x, w))
     check(got, want, sum_units(k) + 4, scale, f"{form} {schedule}")
+
+
+@pytest.mark.parametrize(
+    ("m", "schedule"),
+    [
+        (100, "block=64x64,warp_tile=16x64,stages=2,cluster=2"),
+        (100, "block=128x64,warp_tile=16x64,stages=2,cluster=4"),
+        (70, "block=128x32,warp_tile=32x32,stages=3,cluster=4"),
+        # Few rows: blocks of a cluster have some of them each.
+        (30, "block=32x64,warp_tile=32x16,stages=2,cluster=4"),
+        (16, "block=16x128,warp_tile=16x32,stages=2,cluster=2"),
+        (100, "block=64x64,warp_tile=16x64,stages=2,cluster=2,warp_specialize=never"),
+    ],
+)
+def test_chunks_shared_by_a_cluster(m, schedule):
+    """Results with all that is fused behind the sum, in parts of a tile."""
+    x, w = randn(m, 512, dtype=torch.bfloat16), randn(72, 512, dtype=torch.bfloat16, seed=1)
+    bias, other = (
+        randn(72, dtype=torch.bfloat16, seed=2),
+        randn(m, 72, dtype=torch.bfloat16, seed=3),
+    )
+
+    def function(x, w, bias, other):
+        return torch.maximum(F.linear(x, w, bias), other)
+
+    inputs = (x, w, bias, other)
+    pins = f"atom=wgmma,split_k=1,{schedule}"
+    got = run(function, inputs, "emu", target="sm_90a", schedule=pins)
+    again = run(function, inputs, "emu", target="sm_90a", schedule=pins)
+    assert torch.equal(got[0], again[0])
+    (want,) = wanted(function, inputs)
+    scale = x.double().abs() @ w.double().abs().t() + bias.double().abs()
+    check(got[0], want, sum_units(512) + 8, scale, schedule)
+    compiled = deplo.compile(
+        function, inputs, device="cuda", target="sm_90a", schedule=pins, ptxas=False
+    )
+    assert "st.async" in compiled.ir("ptx")
 
 
 def test_chosen_by_itself():

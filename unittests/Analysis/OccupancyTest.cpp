@@ -41,4 +41,21 @@ TEST(Occupancy, SharedMemory) {
   EXPECT_EQ(count(4, 32, 228 << 10), 0);
 }
 
+/// Blocks with a warpgroup that copies: sums of an instruction have to fit what
+/// a thread starts with, unless there is one block only.
+TEST(Occupancy, Roles) {
+  TargetDescription target = *findTarget("sm_90a");
+  EXPECT_EQ(countResidentRoles(target, 8, 168, 200 << 10), 1);
+  EXPECT_EQ(countResidentRoles(target, 8, 241, 0), 0);
+  EXPECT_EQ(countResidentRoles(target, 4, 104, 64 << 10), 2);
+  EXPECT_EQ(countResidentRoles(target, 4, 104, 200 << 10), 1);
+  EXPECT_EQ(countResidentRoles(target, 4, 56, 32 << 10), 4);
+  RoleRegisters alone = shareRegisters(target, 8, 1),
+                two = shareRegisters(target, 4, 2);
+  EXPECT_EQ(alone.ofProducer, 40);
+  EXPECT_EQ(alone.ofOthers, 232);
+  EXPECT_LE((two.ofProducer + two.ofOthers) * 4 * 32 * 2,
+            target.registersPerMultiprocessor);
+}
+
 } // namespace

@@ -319,6 +319,36 @@ TEST(Checks, UndefinedRegistersMayBeMovedButNotUsed) {
                   .has(Fault::UndefinedRegister));
 }
 
+TEST(Checks, HalvesOfRegistersAreDefinedByThemselves) {
+  // The upper half has no value until %h2 has one.
+  std::string packed = ".reg .b16 %h<6>; mov.b16 %h1, 0x3c00;"
+                       "mov.b32 %r2, {%h1, %h2}; add.rn.f16x2 %r3, %r2, %r2;",
+              converted = ".reg .b16 %h<6>; .reg .f32 %f<3>;"
+                          "mov.f32 %f1, 0f3f800000;"
+                          "cvt.rn.bf16x2.f32 %r3, %f2, %f1;";
+  for (const std::string &body : {packed, converted}) {
+    std::string unpacked = body + "mov.b32 {%h4, %h5}, %r3;";
+    EXPECT_EQ(runBody(unpacked + "st.global.b16 [%rd1], %h4;").findings(), "");
+    EXPECT_TRUE(runBody(unpacked + "st.global.b16 [%rd1], %h5;")
+                    .has(Fault::UndefinedRegister));
+    EXPECT_EQ(runBody(body + "shl.b32 %r4, %r3, 16; st.global.b32 [%rd1], %r4;")
+                  .findings(),
+              "");
+    EXPECT_TRUE(
+        runBody(body + "shr.u32 %r4, %r3, 16; st.global.b32 [%rd1], %r4;")
+            .has(Fault::UndefinedRegister));
+    EXPECT_TRUE(
+        runBody(body + "shl.b32 %r4, %r3, 15; st.global.b32 [%rd1], %r4;")
+            .has(Fault::UndefinedRegister));
+    EXPECT_TRUE(runBody(body + "st.global.b32 [%rd1], %r3;")
+                    .has(Fault::UndefinedRegister));
+    // What is written as a whole later has no half from before.
+    EXPECT_TRUE(runBody(body + "add.u32 %r3, %r7, 1; mov.b32 {%h4, _}, %r3;"
+                               "st.global.b16 [%rd1], %h4;")
+                    .has(Fault::UndefinedRegister));
+  }
+}
+
 TEST(Checks, BarrierDivergence) {
   std::string body = R"(
   setp.lt.u32 %p1, %r0, 16;

@@ -77,9 +77,19 @@ struct MmaTiling {
 /// The layout of the accumulator.
 llvm::Expected<LinearLayout> getMmaAccumulator(const MmaTiling &tiling);
 
-/// The layout of the accumulator by wgmma, of which four warps along the rows
-/// are a warpgroup.
+/// The dimensions of the accumulator that are M and N of wgmma: M is the one
+/// with whole warpgroups, the first of two that have.
+std::pair<unsigned, unsigned> getWgmmaDims(llvm::ArrayRef<int64_t> warps,
+                                           unsigned rowDim, unsigned columnDim);
+
+/// The layout of the accumulator by wgmma, of which four warps along M are a
+/// warpgroup.
 llvm::Expected<LinearLayout> getWgmmaAccumulator(const MmaTiling &tiling);
+
+/// The layout of one of `parts` equal parts along `dim` of a tile whose parts
+/// are in other registers of the same threads.
+llvm::Expected<LinearLayout> getScatteredLayout(const LinearLayout &layout,
+                                                unsigned dim, int64_t parts);
 
 /// The layout of an operand with `contracted` elements of the summed dimension.
 llvm::Expected<LinearLayout> getMmaOperand(const MmaTiling &tiling,

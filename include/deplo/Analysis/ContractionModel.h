@@ -20,6 +20,9 @@ namespace deplo {
 /// Results of narrower operands are rounded to these, which hides that.
 bool sumsInTwoLevels(int64_t depth, int64_t elementBytes);
 
+/// The longest side of a block's tile.
+inline constexpr int64_t longestTile = 256;
+
 /// Registers of a thread that owns `sums` sums and holds `operands` values of
 /// both operands at once, if they are to be few.
 int64_t getContractionRegisters(int64_t sums, int64_t operands);
@@ -55,6 +58,13 @@ struct ContractionFacts {
   bool inTwoLevels = false;
   /// Whether tensor cores multiply f32 as three pieces of bf16.
   bool inPieces = false;
+  /// Whether a block folds the rows of its result, and so has all columns.
+  bool foldsRows = false;
+
+  /// The columns of a block if there is no choice, or if `pin` says so; else 0.
+  int64_t getPinnedColumns(int64_t pin) const;
+  /// Why no block can have all columns, if it has to.
+  std::optional<std::string> checkColumns() const;
 
   /// Of one summed element, in a block: bytes that are copied, bytes that are
   /// computed of these, and the time that takes a multiprocessor.
@@ -68,6 +78,8 @@ struct ContractionFacts {
   }
   double getComputeNanoseconds(const TargetDescription &target,
                                int64_t blockRows, int64_t blockColumns) const;
+  /// Bytes of the totals of a block's sums over two levels (stage_totals).
+  int64_t getTotalBytes(int64_t blockRows, int64_t blockColumns) const;
 };
 
 /// Fields that are decided already; 0 for those that are not.

@@ -45,6 +45,8 @@ struct KernelCost {
   int64_t pieces = 1;
   /// How often the loops go over the data: once if a piece stays on chip.
   int64_t sweeps = 1;
+  /// Whether long rows may be divided among blocks.
+  bool isDivisible = true;
 
   /// Bytes that one piece of work reads.
   int64_t getBytesPerPiece() const;

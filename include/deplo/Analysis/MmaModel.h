@@ -14,16 +14,20 @@ namespace deplo {
 /// Fields that are decided already; 0 for those that are not.
 struct MmaPins {
   int64_t blockRows = 0, blockColumns = 0, warpRows = 0, warpColumns = 0;
-  int64_t warps = 0, chunk = 0, stages = 0;
+  int64_t warps = 0, chunk = 0, stages = 0, cluster = 0;
 };
 
 struct MmaChoice {
   int64_t blockRows, blockColumns, warpRows, warpColumns;
   int64_t warps, chunk, stages;
+  /// Blocks that share the chunks of a tile.
+  int64_t cluster = 1;
 
   // Figures.
   int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;
   double waves, nanoseconds;
+  /// The term that says most of the time, if the model tells.
+  const char *limit = "";
   /// Why, in one sentence.
   std::string reason;
 };

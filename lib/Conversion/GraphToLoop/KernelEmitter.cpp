@@ -70,6 +70,9 @@ void KernelEmitter::emitOutputs(Scope &scope) {
     SmallVector<unsigned> wanted;
     for (const KernelLoops::Output *output : outputs)
       wanted.push_back(output->item);
+    // The reduction of a product's rows has stored them.
+    if (storesWhatItFolds && swept == foldedLoops)
+      continue;
     bool isScan = llvm::any_of(getMissing(wanted, scope), [&](unsigned item) {
       return loops.items[item].primitive.isScan();
     });
@@ -270,6 +273,23 @@ Value KernelEmitter::emitRunning(const KernelLoops::Item &item, Scope &scope) {
   return narrow(scope.builder, scan.getLoc(), running, type);
 }
 
+/// Stores the product whose rows `item` folds, and what is computed of it,
+/// where it is computed: a second loop would compute it again.
+void KernelEmitter::storeProduct(const KernelLoops::Item &item, Scope &scope) {
+  bool hasProduct = llvm::any_of(loops.items, [](const auto &other) {
+    return isa_and_nonnull<ContractOp>(other.primitive.op);
+  });
+  if (!hasProduct || storesWhatItFolds)
+    return;
+  storesWhatItFolds = true;
+  foldedLoops = item.reduced;
+  for (const KernelLoops::Output &output : loops.outputs)
+    if (output.swept == foldedLoops) {
+      emitReads(output.item, scope);
+      emitStore(output, scope);
+    }
+}
+
 Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,
                                      size_t depth, Scope &scope) {
   Operation *op = item.primitive.op;
@@ -297,6 +317,8 @@ Value KernelEmitter::emitReduceLoops(const KernelLoops::Item &item,
   if (!scope.parent)
     scope.builder.setInsertionPoint(loopOp);
   Value value = emitReduceLoops(item, depth + 1, inner);
+  if (reduce && !scope.parent)
+    storeProduct(item, inner);
   loop::YieldOp::create(inner.builder, opLoc, value);
   scope.builder.restoreInsertionPoint(after);
   return loopOp.getResult(0);

@@ -54,6 +54,7 @@ private:
   mlir::Value emitRunning(const KernelLoops::Item &item, Scope &scope);
   mlir::Value emitReduceLoops(const KernelLoops::Item &item, size_t depth,
                               Scope &scope);
+  void storeProduct(const KernelLoops::Item &item, Scope &scope);
   /// Emits in `scope` what `item` reads and is not available there.
   void emitReads(llvm::ArrayRef<unsigned> wanted, Scope &scope);
   /// The items that emitReads emits, in program order.
@@ -89,6 +90,9 @@ private:
   loop::KernelOp kernel;
   llvm::ArrayRef<unsigned> argumentOf;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
+  /// Whether a reduction has stored the results with its loops.
+  bool storesWhatItFolds = false;
+  KernelLoops::Loops foldedLoops;
 };
 
 } // namespace deplo::graph

@@ -175,7 +175,7 @@ LogicalResult KernelLoops::findParallel(FusedOp fused) {
     llvm::sort(leaves);
     return leaves;
   };
-  std::optional<SmallVector<Axis>> kept;
+  std::optional<SmallVector<Axis>> kept, keptByProducts;
   for (Item &item : items) {
     if (!space.hasDistinctLoops(item.primitive))
       return emitError(fused, item.primitive)
@@ -185,12 +185,23 @@ LogicalResult KernelLoops::findParallel(FusedOp fused) {
     if (failed(checkScans(fused, item)))
       return failure();
     SmallVector<Axis> own = getSorted(item.primitive.getKeptAxes());
-    if (kept && *kept != own)
+    std::optional<SmallVector<Axis>> &others =
+        isa<ContractOp>(item.primitive.op) ? keptByProducts : kept;
+    if (others && *others != own)
       return emitError(fused, item.primitive)
              << "reductions and scans of one kernel must keep the same axes; "
                 "run deplo-fuse-vertical";
-    kept = own;
+    others = own;
   }
+  // Rows of a product may be folded where it is computed.
+  if (kept && keptByProducts && *kept != *keptByProducts &&
+      !(keptByProducts->size() == kept->size() + 1 &&
+        llvm::includes(*keptByProducts, *kept)))
+    return fused.emitOpError("can't be lowered by deplo-graph-to-loop: its "
+                             "reductions keep other axes than the rows of its "
+                             "products; run deplo-fuse-vertical");
+  if (!kept)
+    kept = keptByProducts;
   SmallVector<Axis> parallelAxes = kept ? *kept : getSorted(axes);
   for (Output &output : outputs) {
     const Primitive &primitive = items[output.item].primitive;

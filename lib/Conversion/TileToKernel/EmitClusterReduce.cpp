@@ -73,14 +73,30 @@ static void sendAsync(ImplicitLocOpBuilder &builder, Value place, Value bits,
       /*operand_attrs=*/ArrayAttr());
 }
 
+static bool isExchange(Operation &op) {
+  return isa<tile::ClusterReduceOp, tile::ClusterReduceScatterOp>(op);
+}
+
+/// What a block gets by an exchange.
+static int64_t getExchangedBytes(Operation *exchange, int64_t blocks) {
+  if (isa<tile::ClusterReduceScatterOp>(exchange))
+    return getSentBytes(exchange->getResult(0), blocks);
+  int64_t bytes = 0;
+  for (Value input : exchange->getOperands())
+    bytes += getSentBytes(input, blocks);
+  return bytes;
+}
+
 /// One memory barrier for each exchange, which expects what it brings.
 void KernelEmitter::emitClusterBarriers() {
-  SmallVector<tile::ClusterReduceOp> exchanges(
-      kernel.getBody()->getOps<tile::ClusterReduceOp>());
+  SmallVector<Operation *> exchanges;
+  for (Operation &op : *kernel.getBody())
+    if (isExchange(op))
+      exchanges.push_back(&op);
   if (exchanges.empty())
     return;
   Type i32 = builder.getI32Type();
-  for (tile::ClusterReduceOp exchange : exchanges)
+  for (Operation *exchange : exchanges)
     barrierOfExchange[exchange] = allocateShared(barrierBytes);
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -91,14 +107,12 @@ void KernelEmitter::emitClusterBarriers() {
     builder.setInsertionPointToStart(
         scf::IfOp::create(builder, isFirst, /*withElseRegion=*/false)
             .thenBlock());
-    for (tile::ClusterReduceOp exchange : exchanges)
+    for (Operation *exchange : exchanges)
       NVVM::MBarrierInitOp::create(builder, barrierOfExchange[exchange], one,
                                    /*predicate=*/Value());
     NVVM::FenceMbarrierInitOp::create(builder);
-    for (tile::ClusterReduceOp exchange : exchanges) {
-      int64_t bytes = 0;
-      for (Value input : exchange.getInputs())
-        bytes += getSentBytes(input, kernel.getClusterBlocks());
+    for (Operation *exchange : exchanges) {
+      int64_t bytes = getExchangedBytes(exchange, kernel.getClusterBlocks());
       NVVM::MBarrierArriveExpectTxOp::create(
           builder, Type(), barrierOfExchange[exchange],
           arith::ConstantIntOp::create(builder, i32, bytes),
@@ -106,6 +120,25 @@ void KernelEmitter::emitClusterBarriers() {
     }
   }
   NVVM::ClusterArriveRelaxedOp::create(builder, builder.getUnitAttr());
+}
+
+void KernelEmitter::awaitCluster(Operation *exchange) {
+  bool isFirst = llvm::none_of(*kernel.getBody(), [&](Operation &other) {
+    return isExchange(other) && other.isBeforeInBlock(exchange);
+  });
+  if (isFirst)
+    NVVM::ClusterWaitOp::create(builder, builder.getUnitAttr());
+}
+
+/// Until all that the blocks send is there.
+void KernelEmitter::awaitExchange(Operation *exchange) {
+  // How long a thread may sleep before it asks again, in nanoseconds.
+  constexpr int64_t patience = 10000000;
+  Type i32 = builder.getI32Type();
+  NVVM::MBarrierTryWaitParityOp::create(
+      builder, barrierOfExchange[exchange],
+      arith::ConstantIntOp::create(builder, i32, 0),
+      arith::ConstantIntOp::create(builder, i32, patience));
 }
 
 void KernelEmitter::emitClusterReduce(tile::ClusterReduceOp op) {
@@ -131,11 +164,7 @@ void KernelEmitter::emitClusterReduce(tile::ClusterReduceOp op) {
   for (Value input : op.getInputs())
     scratches.push_back(allocateShared(getSentBytes(input, blocks)));
 
-  bool isFirst = llvm::none_of(
-      kernel.getBody()->getOps<tile::ClusterReduceOp>(),
-      [&](tile::ClusterReduceOp other) { return other->isBeforeInBlock(op); });
-  if (isFirst)
-    NVVM::ClusterWaitOp::create(builder, builder.getUnitAttr());
+  awaitCluster(op);
   {
     OpBuilder::InsertionGuard guard(builder);
     if (Value isLeader = getIsLeader(layout))
@@ -162,12 +191,7 @@ void KernelEmitter::emitClusterReduce(tile::ClusterReduceOp op) {
           }
     }
   }
-  // How long a thread may sleep before it asks again, in nanoseconds.
-  constexpr int64_t patience = 10000000;
-  NVVM::MBarrierTryWaitParityOp::create(
-      builder, barrierOfExchange[op],
-      arith::ConstantIntOp::create(builder, i32, 0),
-      arith::ConstantIntOp::create(builder, i32, patience));
+  awaitExchange(op);
 
   // LLVM would read three words as four, of which nobody wrote the last.
   bool isOdd = !llvm::isPowerOf2_64(blocks);

@@ -86,6 +86,18 @@ KernelEmitter::Extent KernelEmitter::getExtent(Operation *op, ValueRange corner,
   return extent;
 }
 
+/// `pointer`, of which LLVM knows neither the alignment nor how far it is from
+/// others: it would make three loads of four bytes behind one of 16 bytes
+/// another of 16, which may end behind the buffer.
+Value KernelEmitter::hideOrigin(Value pointer) {
+  return LLVM::InlineAsmOp::create(
+             builder, pointer.getType(), ValueRange(pointer), "mov.b64 $0, $1;",
+             "=l,l", /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+             ArrayAttr())
+      .getResult(0);
+}
+
 /// Elements one by one, zero where they are not in bounds.
 Value KernelEmitter::loadElements(VectorType type, Value pointer,
                                   ArrayRef<Value> inBounds, Value base) {
@@ -178,9 +190,12 @@ void KernelEmitter::emitLoad(tile::LoadOp op) {
                                       /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(branch.thenBlock());
-      scf::YieldOp::create(
-          builder, loadElements(accessType, getPointer(address),
-                                extent.elements, lookup(op.getMemref())));
+      Value first = getPointer(address);
+      if (alignment < width * getBytes(element))
+        first = hideOrigin(first);
+      scf::YieldOp::create(builder,
+                           loadElements(accessType, first, extent.elements,
+                                        lookup(op.getMemref())));
       builder.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(builder, access);
       access = branch.getResult(0);

@@ -15,8 +15,9 @@
 //
 // What is left out is below 2^-25 of the product. Tensor cores cut off what
 // they add up. So their sums start from zero in each step, and are added to the
-// accumulator in f32, which rounds to the nearest. One sum for each scale would
-// save no instruction, and takes three times the registers.
+// accumulator in f32, which rounds to the nearest. Products of high pieces have
+// 16 bits, so that a sum of them alone is cut off little or not at all: what
+// the others come to is added to it in f32, too.
 //
 // Pieces of infinity, of NaN and of what rounds to infinity in bf16 come to NaN
 // or infinity in the sum: tile.recompute finds it there.
@@ -141,18 +142,22 @@ void KernelEmitter::emitMmaOfPieces(tile::DotOp op) {
       coordinates.push_back(k);
       const Words &a = getFragment(true, coordinates);
       const Words &b = getFragment(false, coordinates);
-      SmallVector<Value> sums(MmaOperands::accumulatorElements, zero);
-      for (unsigned scale = numScales; scale-- > 0;) {
+      SmallVector<Value> zeros(MmaOperands::accumulatorElements, zero);
+      SmallVector<Value> rest = zeros;
+      for (unsigned scale = numScales; scale-- > 1;) {
         for (unsigned ofA = 0; ofA <= scale; ++ofA)
-          sums = createMma(builder, NVVM::MMATypes::bf16, depth, a[ofA],
-                           b[scale - ofA], sums);
-        if (scale != 0)
-          for (Value &sum : sums)
+          rest = createMma(builder, NVVM::MMATypes::bf16, depth, a[ofA],
+                           b[scale - ofA], rest);
+        if (scale != 1)
+          for (Value &sum : rest)
             sum = arith::MulFOp::create(builder, sum, perScale);
       }
-      for (auto [i, sum] : llvm::enumerate(sums))
-        elements[first + i] =
-            arith::AddFOp::create(builder, elements[first + i], sum);
+      SmallVector<Value> sums = createMma(builder, NVVM::MMATypes::bf16, depth,
+                                          a.front(), b.front(), zeros);
+      for (auto [i, sum, more] : llvm::enumerate(sums, rest))
+        elements[first + i] = arith::AddFOp::create(
+            builder, elements[first + i],
+            LLVM::FMAOp::create(builder, more, perScale, sum));
     }
   mapping.map(op.getResult(), pack(elements));
 }

@@ -3,7 +3,9 @@
 //
 // tile.async_dot by wgmma.
 
-#include "KernelEmitter.h"
+#include "WgmmaTile.h"
+
+#include "deplo/Analysis/ContractionLayouts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -14,36 +16,7 @@ using namespace mlir;
 
 namespace deplo {
 
-static constexpr int64_t instructionRows = 64, lanes = 32, warpsPerGroup = 4;
-/// Of descriptors, in bytes.
-static constexpr int64_t unit = 16;
-
-/// An operand of wgmma in shared memory. Along its rows lies what is summed
-/// over or, where they `areOuter`, what isn't: rows or columns of the result.
-struct KernelEmitter::WgmmaOperand {
-  Value buffer;
-  tile::BufferType type;
-  bool areOuter;
-
-  int64_t getElementBytes() const { return getBytes(type.getElementType()); }
-  int64_t getSwizzle() const { return type.getLayout().getSwizzle(); }
-  /// Of a piece of all rows as long as the swizzle.
-  int64_t getPieceBytes() const {
-    return type.getSizeInBytes() * getSwizzle() /
-           (type.getShape().back() * getElementBytes());
-  }
-  /// From the first element to another one at the start of a row or piece.
-  int64_t getOuterUnits(int64_t outer) const {
-    if (!areOuter)
-      return outer * getSwizzle() / unit;
-    int64_t bytes = outer * getElementBytes();
-    return (bytes / getSwizzle() * getPieceBytes() + bytes % getSwizzle()) /
-           unit;
-  }
-  int64_t getDepthUnits(int64_t depth) const {
-    return depth * (areOuter ? getSwizzle() : getElementBytes()) / unit;
-  }
-};
+static constexpr int64_t lanes = 32, warpsPerGroup = 4;
 
 /// The matrix of which `operand` is all (PTX ISA, "Matrix Descriptor Format"):
 /// groups of eight rows of one swizzle, one after the other. Where it starts is
@@ -52,6 +25,7 @@ KernelEmitter::MatrixDescriptor
 KernelEmitter::getMatrixDescriptor(const WgmmaOperand &operand) {
   constexpr int64_t addressMask = 0x3fff;
   constexpr uint32_t rowsOfGroup = 8;
+  constexpr int64_t unit = WgmmaOperand::unit;
   uint32_t swizzle = operand.getSwizzle();
   uint32_t mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3;
   // From piece to piece; rows that are summed over are one.
@@ -85,30 +59,30 @@ static NVVM::WGMMATypes getWgmmaType(Type element) {
   return element.isF16() ? NVVM::WGMMATypes::f16 : NVVM::WGMMATypes::bf16;
 }
 
-void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
+KernelEmitter::WgmmaTile KernelEmitter::getWgmmaTile(tile::AsyncDotOp op) {
   int64_t rank = op.getResult().getType().getRank();
-  auto [row, column] = op.getRowAndColumn();
+  auto [ofLhs, ofRhs] = op.getRowAndColumn();
+  auto [row, column] = getWgmmaDims(op.getAtom().getWarps(), ofLhs, ofRhs);
   auto getOperand = [&](Value buffer, ArrayRef<int64_t> dims) {
     return WgmmaOperand{lookup(buffer),
                         cast<tile::BufferType>(buffer.getType()),
                         dims.back() != rank};
   };
-  WgmmaOperand lhs = getOperand(op.getLhs(), op.getLhsDims());
-  WgmmaOperand rhs = getOperand(op.getRhs(), op.getRhsDims());
-  if (row > column) { // M is the accumulator's first dimension
-    std::swap(row, column);
-    std::swap(lhs, rhs);
-  }
+  WgmmaTile tile;
+  tile.lhs = getOperand(op.getLhs(), op.getLhsDims());
+  tile.rhs = getOperand(op.getRhs(), op.getRhsDims());
+  if (ofLhs != row)
+    std::swap(tile.lhs, tile.rhs);
   RankedTensorType result = op.getResult().getType();
   ArrayRef<int64_t> warps = op.getAtom().getWarps();
-  int64_t groupRows = result.getDimSize(row) * warpsPerGroup / warps[row];
-  int64_t columns = result.getDimSize(column) / warps[column];
-  int64_t depth = op.getAtomDepth();
+  tile.rows = result.getDimSize(row) * warpsPerGroup / warps[row];
+  tile.columns = result.getDimSize(column) / warps[column];
+  tile.depth = op.getAtomDepth();
   Type i32 = builder.getI32Type();
   auto number = [&](Type type, int64_t value) {
     return arith::ConstantIntOp::create(builder, type, value);
   };
-  // Where the warpgroup's rows and columns start; warps along rows come first.
+  // Warps along rows come first.
   Value group = NVVM::ShflOp::create(
       builder, i32, number(i32, -1),
       arith::DivUIOp::create(builder, warp, number(i32, warpsPerGroup)),
@@ -122,41 +96,57 @@ void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
                               number(i32, operand.getOuterUnits(outer))));
     return descriptor;
   };
-  MatrixDescriptor a = startAt(
-      lhs, arith::RemUIOp::create(builder, group, number(i32, groupsAlongRows)),
-      groupRows);
-  MatrixDescriptor b = startAt(
-      rhs, arith::DivUIOp::create(builder, group, number(i32, groupsAlongRows)),
-      columns);
+  tile.a = startAt(
+      tile.lhs,
+      arith::RemUIOp::create(builder, group, number(i32, groupsAlongRows)),
+      tile.rows);
+  tile.b = startAt(
+      tile.rhs,
+      arith::DivUIOp::create(builder, group, number(i32, groupsAlongRows)),
+      tile.columns);
+  return tile;
+}
 
-  // Sums that start at zero are not read, so no register is set for them.
+/// One instruction, of operands that start so many units behind the tile's.
+/// Sums that start at zero are not read, so no register is set for them.
+Value KernelEmitter::createWgmma(const WgmmaTile &tile, Value sums,
+                                 int64_t ofRows, int64_t ofColumns,
+                                 bool fromZero) {
+  auto shape =
+      NVVM::MMAShapeAttr::get(builder.getContext(), WgmmaTile::instructionRows,
+                              tile.columns, tile.depth);
+  NVVM::WGMMATypes type = getWgmmaType(tile.lhs.type.getElementType());
+  return NVVM::WgmmaMmaAsyncOp::create(
+      builder, sums.getType(), sums, packDescriptor(tile.a, ofRows),
+      packDescriptor(tile.b, ofColumns), shape, type, type,
+      NVVM::WGMMATypes::f32,
+      fromZero ? NVVM::WGMMAScaleOut::zero : NVVM::WGMMAScaleOut::one,
+      NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one,
+      tile.lhs.areOuter ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      tile.rhs.areOuter ? NVVM::MMALayout::row : NVVM::MMALayout::col,
+      NVVM::MMAIntOverflowAttr());
+}
+
+void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
+  WgmmaTile tile = getWgmmaTile(op);
   bool isZero = matchPattern(op.getAccumulator(), m_AnyZeroFloat());
   SmallVector<Value> elements = unpack(lookup(op.getAccumulator()));
-  int64_t sums = columns / 2; // of a thread in one instruction
+  int64_t sums = tile.getNumSums();
   Type sumsType = LLVM::LLVMStructType::getLiteral(
       builder.getContext(), SmallVector<Type>(sums, builder.getF32Type()));
-  auto shape = NVVM::MMAShapeAttr::get(builder.getContext(), instructionRows,
-                                       columns, depth);
-  NVVM::WGMMATypes type = getWgmmaType(lhs.type.getElementType());
   NVVM::WgmmaFenceAlignedOp::create(builder);
-  for (int64_t block = 0; block * instructionRows < groupRows; ++block) {
+  for (int64_t block = 0; block * WgmmaTile::instructionRows < tile.rows;
+       ++block) {
     Value accumulator = LLVM::UndefOp::create(builder, sumsType);
     for (int64_t i = 0; i < sums && !isZero; ++i)
       accumulator = LLVM::InsertValueOp::create(builder, accumulator,
                                                 elements[block * sums + i], i);
-    for (int64_t k = 0; k < op.getContractedSize() / depth; ++k)
-      accumulator = NVVM::WgmmaMmaAsyncOp::create(
-          builder, sumsType, accumulator,
-          packDescriptor(a, lhs.getOuterUnits(block * instructionRows) +
-                                lhs.getDepthUnits(k * depth)),
-          packDescriptor(b, rhs.getDepthUnits(k * depth)), shape, type, type,
-          NVVM::WGMMATypes::f32,
-          isZero && k == 0 ? NVVM::WGMMAScaleOut::zero
-                           : NVVM::WGMMAScaleOut::one,
-          NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one,
-          lhs.areOuter ? NVVM::MMALayout::col : NVVM::MMALayout::row,
-          rhs.areOuter ? NVVM::MMALayout::row : NVVM::MMALayout::col,
-          NVVM::MMAIntOverflowAttr());
+    for (int64_t k = 0; k < op.getContractedSize(); k += tile.depth)
+      accumulator = createWgmma(
+          tile, accumulator,
+          tile.lhs.getOuterUnits(block * WgmmaTile::instructionRows) +
+              tile.lhs.getDepthUnits(k),
+          tile.rhs.getDepthUnits(k), isZero && k == 0);
     for (int64_t i = 0; i < sums; ++i)
       elements[block * sums + i] =
           LLVM::ExtractValueOp::create(builder, accumulator, i);

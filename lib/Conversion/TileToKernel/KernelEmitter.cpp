@@ -150,7 +150,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
         return done([&] { emitRecompute(recompute); });
       })
       .Case([&](tile::AsyncDotOp dot) {
-        return done([&] { emitAsyncDot(dot); });
+        return done([&] {
+          dot.isOfPieces() ? emitAsyncDotOfPieces(dot) : emitAsyncDot(dot);
+        });
       })
       .Case([&](tile::MBarriersOp barriers) {
         return done([&] { emitMBarriers(barriers); });
@@ -168,6 +170,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ClusterReduceOp reduce) {
         return done([&] { emitClusterReduce(reduce); });
+      })
+      .Case([&](tile::ClusterReduceScatterOp reduce) {
+        return done([&] { emitClusterReduceScatter(reduce); });
       })
       .Case([&](tile::ConvertLayoutOp convert) {
         return emitConvertLayout(convert);

@@ -13,7 +13,7 @@
 #include "CopyGroups.h"
 
 #include "deplo/Dialect/SymbolicSizes.h"
-#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -141,8 +141,10 @@ private:
   void emitTmaCopy(tile::TmaCopyOp op);
   mlir::LogicalResult emitProducer(tile::ProducerOp op);
   void emitAsyncDot(tile::AsyncDotOp op);
+  void emitAsyncDotOfPieces(tile::AsyncDotOp op);
   mlir::Value getMBarrier(mlir::Value barriers, mlir::Value index);
   struct WgmmaOperand;
+  struct WgmmaTile;
   /// Where a matrix starts; what else is in the lower half, and the upper one.
   struct MatrixDescriptor {
     mlir::Value lower;
@@ -150,10 +152,19 @@ private:
   };
   MatrixDescriptor getMatrixDescriptor(const WgmmaOperand &operand);
   mlir::Value packDescriptor(const MatrixDescriptor &descriptor, int64_t units);
+  WgmmaTile getWgmmaTile(tile::AsyncDotOp op);
+  mlir::Value createWgmma(const WgmmaTile &tile, mlir::Value sums,
+                          int64_t ofRows, int64_t ofColumns, bool fromZero);
+  void tieSums(llvm::StringRef instruction,
+               llvm::MutableArrayRef<mlir::Value> sums);
 
   // Clusters (EmitClusterReduce.cpp).
   void emitClusterBarriers();
   void emitClusterReduce(tile::ClusterReduceOp op);
+  void emitClusterReduceScatter(tile::ClusterReduceScatterOp op);
+  /// Before the first exchange of a kernel, blocks wait for each other.
+  void awaitCluster(mlir::Operation *exchange);
+  void awaitExchange(mlir::Operation *exchange);
 
   // Approximations (EmitMath.cpp).
   /// Emits `op` as the approximation that its flags allow; fails, without a
@@ -198,6 +209,7 @@ private:
   };
   Box getBox(mlir::Operation *op, llvm::SmallVector<mlir::Value> indices,
              int64_t rank);
+  mlir::Value hideOrigin(mlir::Value pointer);
   mlir::Value loadElements(mlir::VectorType type, mlir::Value pointer,
                            llvm::ArrayRef<mlir::Value> inBounds,
                            mlir::Value base);

@@ -179,14 +179,16 @@ class GraphBuilder:
         y_axes: Sequence[int | None],
         shape: Sequence[int],
         dtype: str,
+        sums: int = 1,
     ) -> Value:
-        """Sums of products of elements of `x` and `y` over one coordinate.
+        """Sums of products of elements of `x` and `y` over the last `sums` coordinates.
 
         Args:
             x_axes, y_axes: for each axis of the operand, the axis of the result that it
-                is, their number for the one that is summed over, None for the first element.
+                is, their number on for those that are summed over, None for the first
+                element.
         """
-        coordinates = ", ".join(f"d{i}" for i in range(len(shape) + 1))
+        coordinates = ", ".join(f"d{i}" for i in range(len(shape) + sums))
 
         def by(axes: Sequence[int | None]) -> str:
             read = ", ".join("0" if axis is None else f"d{axis}" for axis in axes)

@@ -29,6 +29,7 @@ CONTRACTIONS = frozenset(
         *PRODUCTS_WITH_BIAS,
         aten.matmul.default,
         aten.linear.default,
+        aten.convolution.default,
         aten.scaled_dot_product_attention.default,
     )
 )
@@ -66,7 +67,7 @@ def matrix_product(
     return c.b.contract(x, left, y, [*batches(y), *right], shape, dtype)
 
 
-def _with_bias(
+def with_bias(
     c: Context, product: Value, bias: Any, beta: float = 1.0, alpha: float = 1.0
 ) -> Value:
     """beta * bias + alpha * product, rounded once; a beta of 0 takes nothing from the bias."""
@@ -95,14 +96,14 @@ def matmul(c: Context, x: Value, y: Value) -> Value:
 def linear(c: Context, x: Value, weight: Value, bias: Value | None = None) -> Value:
     """`x @ weight.T + bias`; a weight may be a vector."""
     if len(weight.shape) == 1:
-        return _with_bias(c, matrix_product(c, x, weight, "f32"), bias)
+        return with_bias(c, matrix_product(c, x, weight, "f32"), bias)
     if bias is None:
         return matrix_product(c, x, weight, c.dtype, is_transposed=True)
-    return _with_bias(c, matrix_product(c, x, weight, "f32", is_transposed=True), bias)
+    return with_bias(c, matrix_product(c, x, weight, "f32", is_transposed=True), bias)
 
 
 @handles(*PRODUCTS_WITH_BIAS)
 def product_with_bias(
     c: Context, bias: Value, x: Value, y: Value, *, beta: Any = 1, alpha: Any = 1
 ) -> Value:
-    return _with_bias(c, matrix_product(c, x, y, "f32"), bias, beta, alpha)
+    return with_bias(c, matrix_product(c, x, y, "f32"), bias, beta, alpha)

@@ -14,6 +14,7 @@ from deplo.errors import Error
 from . import (  # noqa: F401  (they fill the table)
     attention,
     contractions,
+    convolutions,
     elementwise,
     indexing,
     losses,

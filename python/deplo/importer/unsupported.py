@@ -10,10 +10,8 @@ from torch._ops import OpOverload
 from .locations import Location
 from .registry import HANDLERS
 
-_CONVOLUTION = "torch.matmul of the input's windows, torch.nn.functional.unfold"
 # Overload-free operator name -> what is supported and comes closest.
 NEAREST = {
-    **dict.fromkeys(("convolution", "conv1d", "conv2d", "conv3d"), _CONVOLUTION),
     **dict.fromkeys(
         ("randn", "randint", "randn_like", "normal", "exponential"),
         "torch.rand and dropout; pass other random tensors as inputs",

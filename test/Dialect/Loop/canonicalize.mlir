@@ -188,3 +188,21 @@ loop.kernel @scan_of_ones(%y: memref<8xf32>) {
     loop.store %s, %y[%k] : memref<8xf32>
   }
 }
+
+// -----
+
+// Results that fold the same values alike are one.
+// CHECK-LABEL: loop.kernel @equal_results
+// CHECK:         %[[S:.+]]:2 = loop.reduce [add, max] %{{.*}} = 0 to 8 : f32, f32 {
+// CHECK:         loop.store %[[S]]#0, %{{.*}}[0]
+// CHECK:         loop.store %[[S]]#1, %{{.*}}[1]
+// CHECK:         loop.store %[[S]]#0, %{{.*}}[2]
+loop.kernel @equal_results(%x: memref<8xf32>, %y: memref<3xf32>) {
+  %s:3 = loop.reduce [add, max, add] %k = 0 to 8 : f32, f32, f32 {
+    %a = loop.load %x[%k] : memref<8xf32>
+    loop.yield %a, %a, %a : f32, f32, f32
+  }
+  loop.store %s#0, %y[0] : memref<3xf32>
+  loop.store %s#1, %y[1] : memref<3xf32>
+  loop.store %s#2, %y[2] : memref<3xf32>
+}

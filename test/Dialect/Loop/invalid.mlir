@@ -119,12 +119,13 @@ loop.kernel @reduce_c2_types(%x: memref<8xf32>) {
 
 // -----
 
-// loop.reduce C3: no stores in it.
+// loop.reduce C3: no element is stored twice.
 loop.kernel @reduce_c3(%x: memref<8xf32>, %y: memref<8xf32>) {
+  // expected-note @below {{the loop}}
   %s = loop.reduce add %k = 0 to 8 : f32 {
     %a = loop.load %x[%k] : memref<8xf32>
-    // expected-error @below {{is in a reduction, which must not store}}
-    loop.store %a, %y[%k] : memref<8xf32>
+    // expected-error @below {{stores to the same element in every iteration of an enclosing loop}}
+    loop.store %a, %y[0] : memref<8xf32>
     loop.yield %a : f32
   }
 }

@@ -107,7 +107,7 @@ tile.kernel @dims(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<64x64xbf16, #tile.shared<>>
   %b = tile.alloc : !tile.buffer<64x64x64xbf16, #tile.shared<>>
-  // expected-error @below {{dims of rhs must be 3 different numbers from 0 to 2, 2 one of the last two}}
+  // expected-error @below {{dims of rhs must have 2 as one of the last two}}
   %d, %t = tile.async_dot %a dims [0, 2], %b dims [2, 0, 1], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<64x64xbf16, #tile.shared<>>, !tile.buffer<64x64x64xbf16, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }
@@ -230,4 +230,38 @@ tile.kernel @order(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   // expected-error @below {{follows an operation with effects, which its warps would run as well}}
   tile.producer registers [40, 232] {
   }
+}
+
+// -----
+
+// async_dot C8: three pieces.
+tile.kernel @two_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<2x64x32xbf16, #tile.shared<>>
+  // expected-error @below {{lhs is of 2 pieces of 'bf16', expected three of bf16}}
+  %d, %t = tile.async_dot %a dims [0, 2], %a dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<2x64x32xbf16, #tile.shared<>>, !tile.buffer<2x64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
+}
+
+// -----
+
+// async_dot C8: of bf16.
+tile.kernel @pieces_of_f16(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<3x64x32xf16, #tile.shared<>>
+  // expected-error @below {{lhs is of 3 pieces of 'f16', expected three of bf16}}
+  %d, %t = tile.async_dot %a dims [0, 2], %a dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xf16, #tile.shared<>>, !tile.buffer<3x64x32xf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
+}
+
+// -----
+
+// async_dot C8: both operands.
+tile.kernel @one_of_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<3x64x32xbf16, #tile.shared<>>
+  %b = tile.alloc : !tile.buffer<64x32xbf16, #tile.shared<>>
+  // expected-error @below {{rhs is of 64 pieces of 'bf16', expected three of bf16}}
+  %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xbf16, #tile.shared<>>, !tile.buffer<64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
 }

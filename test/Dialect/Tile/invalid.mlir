@@ -986,6 +986,60 @@ tile.kernel @cluster_reduce_alone(%x: memref<8xf32>) axes(%i = 8 step 4 grid) {
 
 // -----
 
+// tile.cluster_reduce_scatter: C1 to C3.
+
+tile.kernel @scatter_alone(%x: memref<8xf32>) axes(%i = 8 step 4 grid) {
+  %a = tile.load %x[%i] : memref<8xf32> -> tensor<4xf32>
+  // expected-error @below {{is not directly in a tile.kernel that has a cluster axis}}
+  %b = tile.cluster_reduce_scatter %a dim 0 : tensor<4xf32> -> tensor<2xf32>
+}
+
+// -----
+
+tile.kernel @scatter_dim(%x: memref<8xf32>) axes(%i = 8 step 4 cluster) {
+  %a = tile.load %x[%i] : memref<8xf32> -> tensor<4xf32>
+  // expected-error @below {{has the dim 1, its operand has 1 dimensions}}
+  %b = tile.cluster_reduce_scatter %a dim 1 : tensor<4xf32> -> tensor<2xf32>
+}
+
+// -----
+
+tile.kernel @scatter_size(%x: memref<8xf32>) axes(%i = 8 step 4 cluster) {
+  %a = tile.load %x[%i] : memref<8xf32> -> tensor<4xf32>
+  // expected-error @below {{gives 'tensor<1xf32>' of 'tensor<4xf32>', expected f32 and one of 2 equal parts along dimension 0}}
+  %b = tile.cluster_reduce_scatter %a dim 0 : tensor<4xf32> -> tensor<1xf32>
+}
+
+// -----
+
+tile.kernel @scatter_type(%x: memref<8xf16>) axes(%i = 8 step 4 cluster) {
+  %a = tile.load %x[%i] : memref<8xf16> -> tensor<4xf16>
+  // expected-error @below {{expected f32 and one of 2 equal parts}}
+  %b = tile.cluster_reduce_scatter %a dim 0 : tensor<4xf16> -> tensor<2xf16>
+}
+
+// -----
+
+#lanes = #tile.layout<[64], register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = []>
+#part = #tile.layout<[32], register = [[1]], lane = [[2], [4], [8], [16], [0]], warp = []>
+tile.kernel @scatter_threads(%x: memref<128xf32>) axes(%i = 128 step 64 cluster) warps(1) {
+  %a = tile.load %x[%i] : memref<128xf32> -> tensor<64xf32, #lanes>
+  // expected-error @below {{can't be divided among blocks: parts along dimension 0 are in other threads}}
+  %b = tile.cluster_reduce_scatter %a dim 0 : tensor<64xf32, #lanes> -> tensor<32xf32, #part>
+}
+
+// -----
+
+#whole = #tile.layout<[64], register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = []>
+#other = #tile.layout<[32], register = [], lane = [[16], [8], [4], [2], [1]], warp = []>
+tile.kernel @scatter_layout(%x: memref<128xf32>) axes(%i = 128 step 64 cluster) warps(1) {
+  %a = tile.load %x[%i] : memref<128xf32> -> tensor<64xf32, #whole>
+  // expected-error @below {{has another layout than what its operand's leaves}}
+  %b = tile.cluster_reduce_scatter %a dim 0 : tensor<64xf32, #whole> -> tensor<32xf32, #other>
+}
+
+// -----
+
 // #tile.schedule: C5, and #tile.launch: C2.
 
 // expected-error @below {{schedule has cluster = 0, expected a positive number}}
@@ -1055,6 +1109,27 @@ tile.concat @part_of_other_types(%x: memref<8xf32>, %y: memref<4xf32>) {
   tile.part @part_kernel(%y) : memref<4xf32>
 }
 tile.kernel @part_kernel(%x: memref<8xf32>) axes(%i = 8 tile) {
+}
+
+// -----
+
+// Attribute tile.pieces: of which argument.
+// expected-error @below {{attribute tile.pieces says that argument 1 of 'memref<3x8x8xbf16>' holds the pieces of argument 2}}
+tile.kernel @k(%x: memref<8x8xf32>, %p: memref<3x8x8xbf16>) axes(%i = 8 tile) attributes {tile.pieces = array<i64: 2>} {
+}
+
+// -----
+
+// Attribute tile.pieces: three of bf16.
+// expected-error @below {{attribute tile.pieces says that argument 1 of 'memref<2x8x8xbf16>' holds the pieces of argument 0}}
+tile.kernel @k(%x: memref<8x8xf32>, %p: memref<2x8x8xbf16>) axes(%i = 8 tile) attributes {tile.pieces = array<i64: 0>} {
+}
+
+// -----
+
+// Attribute tile.pieces: of a kernel.
+// expected-error @below {{attribute tile.pieces is an array with a number for each of the last arguments of a kernel}}
+module attributes {tile.pieces = array<i64: 0>} {
 }
 
 // -----

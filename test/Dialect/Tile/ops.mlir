@@ -160,6 +160,14 @@ tile.kernel @slot() axes(%i = 8 tile) {
 
 // -----
 
+// CHECK-LABEL: tile.kernel @cluster_reduce_scatter
+// CHECK-SAME:    %j = 128 step 64 cluster
+tile.kernel @cluster_reduce_scatter(%x: memref<64x128xf32>) axes(%i = 64 step 64 grid, %j = 128 step 64 cluster) {
+  %a = tile.load %x[%i, %j] : memref<64x128xf32> -> tensor<64x128xf32>
+  // CHECK: tile.cluster_reduce_scatter %{{.+}} dim 1 : tensor<64x128xf32> -> tensor<64x64xf32>
+  %s = tile.cluster_reduce_scatter %a dim 1 : tensor<64x128xf32> -> tensor<64x64xf32>
+}
+
 // CHECK-LABEL: tile.kernel @cluster_reduce
 // CHECK-SAME: axes(%i = 4 step 1 grid, %j = 4096 step 1024 cluster)
 tile.kernel @cluster_reduce(%x: memref<4x4096xf32>, %y: memref<4xf32>) axes(%i = 4 step 1 grid, %j = 4096 step 1024 cluster) {

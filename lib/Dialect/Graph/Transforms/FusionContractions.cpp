@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a kernel with a contraction may have besides: maps of its result,
-// maps of its operands, and contractions that share one of its operands.
+// reductions of its rows, maps of its operands, and contractions that share one
+// of its operands.
 
 #include "FusionGroups.h"
 
@@ -139,9 +140,127 @@ bool FusionGroups::shareOperand(const Primitive &first,
   return false;
 }
 
+//===----------------------------------------------------------------------===//
+// Rows of the result
+//===----------------------------------------------------------------------===//
+
+/// Whether the reductions of `rows` may be of rows of what `product` computes:
+/// they keep all of its loops but one, and fold nothing else.
+bool FusionGroups::isFoldOfRows(const Group &product, const Group &rows) const {
+  if (product.contractions == 0 || rows.contractions != 0 || !product.kept ||
+      !rows.kept || product.hasScan || rows.hasScan)
+    return false;
+  auto getSorted = [&](ArrayRef<Axis> axes) {
+    SmallVector<Axis> leaves = space.classes.getLeaves(axes);
+    llvm::sort(leaves);
+    return leaves;
+  };
+  SmallVector<Axis> kept = getSorted(*rows.kept);
+  SmallVector<Axis> all = getSorted(*product.kept);
+  if (product.foldsRows) {
+    if (kept != all)
+      return false;
+    const auto *contract = llvm::find_if(product.members, [&](unsigned member) {
+      return isa_and_nonnull<ContractOp>(primitives[member].op);
+    });
+    all = getSorted(primitives[*contract].getResultAxes());
+  }
+  return all.size() == kept.size() + 1 && llvm::includes(all, kept) &&
+         llvm::all_of(rows.members, [&](unsigned member) {
+           return !primitives[member].isReduction() ||
+                  getSorted(primitives[member].axes) == all;
+         });
+}
+
+/// Whether blocks that have some columns each can fold what they have of a row,
+/// which is all that is known of it until other blocks have ended.
+///
+/// Legality: nothing needs a row's fold where the product is computed; the
+/// folded loop moves one operand of each product, so that it is a loop of
+/// columns, of a known number, and the other has rows.
+std::optional<std::string> FusionGroups::checkRows(const Group &product,
+                                                   const Group &rows) const {
+  SmallVector<unsigned> members(product.members);
+  llvm::append_range(members, rows.members);
+  llvm::sort(members);
+  SmallVector<Axis> kept =
+      space.classes.getLeaves(rows.kept ? *rows.kept : *product.kept);
+  auto getFolded = [&](ArrayRef<Axis> axes) {
+    SmallVector<Axis> leaves = space.classes.getLeaves(axes);
+    llvm::erase_if(leaves,
+                   [&](Axis leaf) { return llvm::is_contained(kept, leaf); });
+    return leaves;
+  };
+  SmallVector<Axis> columns;
+  for (unsigned member : members)
+    if (isa_and_nonnull<ContractOp>(primitives[member].op))
+      columns = getFolded(primitives[member].getResultAxes());
+  llvm::SmallDenseSet<unsigned> needFold;
+  for (unsigned member : members) {
+    const Primitive &primitive = primitives[member];
+    bool isFold = primitive.isReduction() && !isa<ContractOp>(primitive.op);
+    bool needsFold = llvm::any_of(primitive.reads, [&](const Read &read) {
+      auto it = producers.find(read.source);
+      return it != producers.end() && needFold.contains(it->second);
+    });
+    if (needsFold && (isFold || !getFolded(primitive.axes).empty()))
+      return describe(member) +
+             " needs all of a row, of which blocks have some columns each";
+    if (isFold && getFolded(primitive.axes) != columns)
+      return describe(member) + " folds other columns than the product has";
+    if (needsFold || isFold)
+      needFold.insert(member);
+    if (!isa_and_nonnull<ContractOp>(primitive.op))
+      continue;
+    if (columns.size() != 1 || getFolded(primitive.getResultAxes()) != columns)
+      return describe(member) + " has other columns than are folded";
+    if (sizes.isSymbolic(space.classes.getExtent(columns.front())))
+      return "how many columns there are is known when the program runs";
+    bool hasRows[2] = {false, false}, isMoved[2] = {false, false};
+    for (unsigned number : {0, 1}) {
+      for (auto [dim, axis] : llvm::enumerate(primitive.getResultAxes())) {
+        bool movesIt = primitive.reads[number].map.isFunctionOfDim(dim);
+        bool movesOther = primitive.reads[1 - number].map.isFunctionOfDim(dim);
+        if (!movesIt)
+          continue;
+        bool isFolded = !getFolded(axis).empty();
+        isMoved[number] |= isFolded;
+        hasRows[number] |=
+            !movesOther && !isFolded && space.classes.getExtent(axis) != 1;
+      }
+    }
+    bool suits = (isMoved[0] && !isMoved[1] && hasRows[1]) ||
+                 (isMoved[1] && !isMoved[0] && hasRows[0]);
+    if (!suits)
+      return describe(member) +
+             " has no rows of which blocks fold some columns";
+  }
+  return std::nullopt;
+}
+
+/// Tiles that blocks compute of a product whose rows they fold: its sums are
+/// not divided.
+int64_t FusionGroups::countProductTiles(const Primitive &product) const {
+  constexpr int64_t leastTile = 64;
+  int64_t tiles = 1;
+  for (auto [dim, axis] : llvm::enumerate(product.getResultAxes())) {
+    int64_t extent = sizes.getMax(space.classes.getExtent(axis));
+    bool isBatch = product.reads[0].map.isFunctionOfDim(dim) &&
+                   product.reads[1].map.isFunctionOfDim(dim);
+    tiles *= isBatch ? extent : llvm::divideCeil(extent, leastTile);
+  }
+  return tiles;
+}
+
 /// Both groups are in the same loops.
 std::optional<std::string>
 FusionGroups::checkContractions(const Group &first, const Group &second) const {
+  if (first.foldsRows || second.foldsRows || isFoldOfRows(first, second)) {
+    if (second.contractions != 0 && first.kept)
+      return "a kernel that folds rows of a product folds nothing else";
+    return second.contractions != 0 ? checkRows(second, first)
+                                    : checkRows(first, second);
+  }
   if (first.contractions + second.contractions == 0 || !first.kept ||
       !second.kept)
     return std::nullopt;

@@ -127,7 +127,10 @@ void FusionGroups::addPrimitive(Operation *op, unsigned groupIndex) {
         (group.kernels.empty() || findGroup(it->second) == groupIndex))
       depth = std::max(depth, depths[it->second]);
   }
-  group.contractions += isa<ContractOp>(op);
+  if (isa<ContractOp>(op)) {
+    ++group.contractions;
+    group.productTiles = countProductTiles(primitive);
+  }
   if (primitive.isFold()) {
     if (!group.kept)
       group.kept = primitive.getKeptAxes();
@@ -184,6 +187,10 @@ Value FusionGroups::resolve(Value value) const {
 
 /// Whether the primitives of `fused` can be looked at one by one.
 static bool canOpen(FusedOp fused) {
+  // What folds rows of a product folds nothing else.
+  if (!fused.getBody()->getOps<ContractOp>().empty() &&
+      !fused.getBody()->getOps<ReduceOp>().empty())
+    return false;
   for (Operation &op : fused.getBody()->without_terminator()) {
     if (!op.hasTrait<IsPrimitive>())
       return false;
@@ -295,7 +302,10 @@ KernelCost FusionGroups::getCost(const Group &group) const {
   for (unsigned output : group.outputs)
     cost.bytesWritten += getBytes(primitives[output].op->getResult(0), sizes);
   cost.operations = group.operations;
-  if (group.kept) {
+  if (group.foldsRows) {
+    cost.pieces = group.productTiles;
+    cost.isDivisible = false;
+  } else if (group.kept) {
     SmallVector<Axis> parallel = space.classes.getLeaves(*group.kept);
     for (Axis leaf : parallel)
       cost.pieces *= sizes.getMax(space.classes.getExtent(leaf));
@@ -402,7 +412,12 @@ FusionGroups::Group FusionGroups::getMerged(unsigned producer,
   Group merged;
   merged.first = std::min(from.first, into.first);
   merged.last = std::max(from.last, into.last);
-  merged.kept = from.kept ? from.kept : into.kept;
+  merged.productTiles = std::max(from.productTiles, into.productTiles);
+  merged.foldsRows =
+      from.foldsRows || into.foldsRows || isFoldOfRows(from, into);
+  merged.kept = from.kept && !merged.foldsRows ? from.kept
+                : into.kept                    ? into.kept
+                                               : from.kept;
   merged.firstDepth = std::min(from.firstDepth, into.firstDepth);
   merged.lastDepth = std::max(from.lastDepth, into.lastDepth);
   merged.hasScan = from.hasScan || into.hasScan;
@@ -455,10 +470,11 @@ std::optional<std::string> FusionGroups::checkBoundary(const Group &merged) {
       merged.kept ? *merged.kept : primitives[merged.outputs.back()].axes);
   for (unsigned output : merged.outputs) {
     SmallVector<Axis> own = getSorted(primitives[output].getResultAxes());
-    // A contraction's tiles have no room for inner loops.
-    bool isComputedOnce = merged.kept && merged.contractions == 0
-                              ? llvm::includes(own, parallel)
-                              : own == parallel;
+    // A contraction's tiles have no room for inner loops, but of columns.
+    bool hasInner =
+        merged.kept && (merged.contractions == 0 || merged.foldsRows);
+    bool isComputedOnce =
+        hasInner ? llvm::includes(own, parallel) : own == parallel;
     if (!isComputedOnce)
       return describe(output) +
              " is needed elsewhere and would be computed more than once";
@@ -479,7 +495,7 @@ FusionGroups::checkLoops(unsigned from, unsigned into, size_t checkpoint) {
     SmallVector<Axis> b = classes.getLeaves(*groups[into].kept);
     llvm::sort(a);
     llvm::sort(b);
-    if (a != b)
+    if (a != b && !isFoldOfRows(groups[from], groups[into]))
       return "their reductions or scans keep different axes";
   }
   if (classes.hasJoinedLoopsSince(checkpoint) ||

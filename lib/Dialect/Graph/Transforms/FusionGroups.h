@@ -109,6 +109,9 @@ private:
     double operations = 0;
     /// Members that are a graph.contract.
     unsigned contractions = 0;
+    int64_t productTiles = 0;
+    /// Whether other members fold rows of their results.
+    bool foldsRows = false;
     /// A graph.fused that is there already: never merged.
     bool isFixed = false;
     bool hasScan = false;
@@ -159,6 +162,10 @@ private:
   std::optional<std::string> checkContractions(const Group &first,
                                                const Group &second) const;
   bool shareOperand(const Primitive &first, const Primitive &second) const;
+  bool isFoldOfRows(const Group &product, const Group &rows) const;
+  std::optional<std::string> checkRows(const Group &product,
+                                       const Group &rows) const;
+  int64_t countProductTiles(const Primitive &product) const;
   std::optional<std::string> checkMember(const Primitive &primitive);
   Group getMerged(unsigned producer, unsigned consumer,
                   double recomputation) const;

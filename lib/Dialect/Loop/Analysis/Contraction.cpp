@@ -12,11 +12,11 @@ using namespace mlir;
 
 namespace deplo::loop {
 
-/// The parallel loops around `reduce`, outermost first, if they hold nothing
+/// The parallel loops around `inner`, outermost first, if they hold nothing
 /// else that repeats.
-static std::optional<SmallVector<ForOp>> getAxes(ReduceOp reduce) {
+static std::optional<SmallVector<ForOp>> getAxes(Operation *inner) {
   SmallVector<ForOp> axes;
-  for (Operation *op = reduce; !isa<KernelOp>(op->getParentOp());) {
+  for (Operation *op = inner; !isa<KernelOp>(op->getParentOp());) {
     for (Operation &other : *op->getBlock())
       if (&other != op && other.getNumRegions() != 0)
         return std::nullopt;
@@ -27,6 +27,24 @@ static std::optional<SmallVector<ForOp>> getAxes(ReduceOp reduce) {
     op = parent;
   }
   return axes;
+}
+
+/// The only reduction of `kernel`, or the inner one of two of which it is all
+/// that repeats in the outer, `fold`.
+static ReduceOp findSums(KernelOp kernel, ReduceOp &fold) {
+  SmallVector<ReduceOp> reductions;
+  kernel.walk([&](ReduceOp reduce) { reductions.push_back(reduce); });
+  if (reductions.empty() || reductions.size() > 2)
+    return {};
+  ReduceOp sums = reductions.front();
+  if (reductions.size() == 1)
+    return sums;
+  fold = dyn_cast<ReduceOp>(sums->getParentOp());
+  bool isOnly = fold && fold.getExtent() > 1 &&
+                llvm::none_of(*fold.getBody(), [&](Operation &op) {
+                  return &op != sums && op.getNumRegions() != 0;
+                });
+  return isOnly ? sums : ReduceOp();
 }
 
 /// Whether each coordinate of `load` depends on one loop at most, and no two on
@@ -138,22 +156,27 @@ static std::optional<Contraction::Product> getProduct(Value value,
 }
 
 /// Finds the longest of the loops that only one operand has, the innermost of
-/// equals, for each, and makes `lhs` the operand with the outer of the two.
-static bool findAxes(MutableArrayRef<ForOp> axes,
-                     Contraction::Product &product) {
+/// equals, for each, and makes `lhs` the operand with the outer of the two. A
+/// fold of the result is the loop of its operand, however long others are.
+static bool findAxes(Contraction &contraction, Contraction::Product &product) {
   std::optional<unsigned> ofLhs, ofRhs;
+  unsigned fold = contraction.axes.size();
   auto keepLonger = [&](std::optional<unsigned> &found, unsigned position) {
-    if (!found || axes[position].getExtent() >= axes[*found].getExtent())
+    if (!found || position == fold ||
+        contraction.getExtent(position) >= contraction.getExtent(*found))
       found = position;
   };
-  for (auto [position, axis] : llvm::enumerate(axes)) {
-    bool movesLhs = isMovedBy(product.lhs, axis.getInductionVar());
-    bool movesRhs = isMovedBy(product.rhs, axis.getInductionVar());
+  for (unsigned position = 0; position < fold + contraction.foldsRows();
+       ++position) {
+    int64_t extent = contraction.getExtent(position);
+    bool movesLhs = isMovedBy(product.lhs, contraction.getVariable(position));
+    bool movesRhs = isMovedBy(product.rhs, contraction.getVariable(position));
     // A loop that moves neither, or one without iterations, is no axis of it.
-    if ((!movesLhs && !movesRhs && axis.getExtent() != 1) ||
-        axis.getExtent() == 0)
+    // A fold of the result is none of batches.
+    if ((!movesLhs && !movesRhs && extent != 1) || extent == 0 ||
+        (position == fold && movesLhs == movesRhs))
       return false;
-    if (axis.getExtent() == 1)
+    if (extent == 1)
       continue;
     if (movesLhs && !movesRhs)
       keepLonger(ofLhs, position);
@@ -173,15 +196,12 @@ static bool findAxes(MutableArrayRef<ForOp> axes,
 
 std::optional<Contraction> findContraction(KernelOp kernel) {
   Contraction found;
-  bool isOnly = true;
-  kernel.walk([&](ReduceOp reduce) {
-    isOnly &= !found.reduce;
-    found.reduce = reduce;
-  });
-  if (!found.reduce || !isOnly || found.reduce.getExtent() < 2 ||
-      found.reduce.getPart())
+  found.reduce = findSums(kernel, found.fold);
+  if (!found.reduce || found.reduce.getExtent() < 2 || found.reduce.getPart() ||
+      (found.fold && found.fold.getPart()))
     return std::nullopt;
-  std::optional<SmallVector<ForOp>> axes = getAxes(found.reduce);
+  std::optional<SmallVector<ForOp>> axes =
+      getAxes(found.fold ? found.fold : found.reduce);
   if (!axes)
     return std::nullopt;
   found.axes = *axes;
@@ -189,7 +209,7 @@ std::optional<Contraction> findContraction(KernelOp kernel) {
            found.reduce.getMonoids(), found.reduce.getYield().getValues())) {
     std::optional<Contraction::Product> product =
         getProduct(value, found.reduce.getInductionVar());
-    if (monoid != Monoid::Add || !product || !findAxes(found.axes, *product))
+    if (monoid != Monoid::Add || !product || !findAxes(found, *product))
       return std::nullopt;
     Contraction::Product first =
         found.products.empty() ? *product : found.products.front();
@@ -204,6 +224,15 @@ std::optional<Contraction> findContraction(KernelOp kernel) {
   found.rowAxis = found.products.front().rowAxis;
   found.columnAxis = found.products.front().columnAxis;
   return found;
+}
+
+Value Contraction::getVariable(unsigned position) {
+  return position < axes.size() ? axes[position].getInductionVar()
+                                : fold.getInductionVar();
+}
+
+int64_t Contraction::getExtent(unsigned position) {
+  return position < axes.size() ? axes[position].getExtent() : fold.getExtent();
 }
 
 SmallVector<Contraction::Operand> Contraction::getOperands(bool ofRows) {
@@ -244,8 +273,7 @@ bool isContiguous(LoadOp load, Value variable) {
 std::string Contraction::getTransposition() {
   std::string letters;
   letters += isContiguous(lhs.load, reduce.getInductionVar()) ? 'N' : 'T';
-  letters +=
-      isContiguous(rhs.load, axes[columnAxis].getInductionVar()) ? 'N' : 'T';
+  letters += isContiguous(rhs.load, getVariable(columnAxis)) ? 'N' : 'T';
   return letters;
 }
 

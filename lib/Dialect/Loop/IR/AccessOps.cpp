@@ -388,7 +388,7 @@ LogicalResult StoreOp::verify() {
     return success();
   for (Operation *op = (*this)->getParentOp(); !isa<KernelOp>(op);
        op = op->getParentOp()) {
-    if (!isa<ForOp, ScanOp>(op) || *getLoopExtent(op) <= 1)
+    if (!isa<ForOp, ScanOp, ReduceOp>(op) || *getLoopExtent(op) <= 1)
       continue;
     Value variable = op->getRegion(0).getArgument(0);
     bool occurs = false;

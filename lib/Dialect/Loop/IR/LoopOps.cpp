@@ -455,13 +455,7 @@ LogicalResult ReduceOp::verify() {
   for (auto [kind, type] : llvm::zip_equal(getMonoids(), getResultTypes()))
     if (failed(verifyMonoid(*this, kind, type))) // C6
       return failure();
-  if (failed(verifyPart(*this))) // C7
-    return failure();
-  WalkResult walked = getBody()->walk([&](StoreOp store) { // C3
-    store.emitOpError("is in a reduction, which must not store");
-    return WalkResult::interrupt();
-  });
-  return failure(walked.wasInterrupted());
+  return verifyPart(*this); // C7
 }
 
 /// The identity of a scalar, or a tile of it.
@@ -532,11 +526,32 @@ struct DropUnusedResults : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// Results that fold the same values alike are one.
+struct ShareEqualResults : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp reduce,
+                                PatternRewriter &rewriter) const override {
+    OperandRange yielded = reduce.getYield().getValues();
+    SmallVector<Monoid> kinds = reduce.getMonoids();
+    for (unsigned later = 1; later < yielded.size(); ++later)
+      for (unsigned first = 0; first < later; ++first) {
+        if (yielded[first] != yielded[later] || kinds[first] != kinds[later] ||
+            reduce.getResult(later).use_empty())
+          continue;
+        rewriter.replaceAllUsesWith(reduce.getResult(later),
+                                    reduce.getResult(first));
+        return success();
+      }
+    return failure();
+  }
+};
+
 } // namespace
 
 void ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                            MLIRContext *context) {
-  patterns.add<SimplifyShortReduce, DropUnusedResults>(context);
+  patterns.add<SimplifyShortReduce, DropUnusedResults, ShareEqualResults>(
+      context);
 }
 
 //===----------------------------------------------------------------------===//

@@ -3,6 +3,8 @@
 
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 
+#include "deplo/Analysis/ContractionModel.h"
+#include "deplo/Analysis/Occupancy.h"
 #include "deplo/Dialect/Tile/Analysis/TileGroups.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -86,6 +88,30 @@ int64_t estimateLoopRegisters(KernelOp kernel) {
     most = std::max(most, carried + unroll * loaded);
   });
   return most;
+}
+
+std::optional<int64_t> countContractionBlocks(KernelOp kernel,
+                                              int64_t sharedBytes,
+                                              const TargetDescription &target) {
+  auto getRegisters = [](Value tile) {
+    return int64_t(getLayout(tile).getLinearLayout().getNumRegisters());
+  };
+  std::optional<int64_t> blocks;
+  kernel.walk([&](DotOp dot) {
+    int64_t sums =
+        std::max(getRegisters(dot.getResult()), estimateRegisters(kernel));
+    int64_t rank = dot.getType().getRank(), operands = 0;
+    for (auto [operand, dims] : {std::pair(dot.getLhs(), dot.getLhsDims()),
+                                 std::pair(dot.getRhs(), dot.getRhsDims())})
+      operands += dims.back() == rank
+                      ? getRegisters(operand)
+                      : getRegisters(operand) / dot.getContractedSize();
+    int64_t most = countResidentBlocks(target, *kernel.getWarps(),
+                                       getContractionRegisters(sums, operands),
+                                       sharedBytes);
+    blocks = std::max<int64_t>(std::min(blocks.value_or(most), most), 1);
+  });
+  return blocks;
 }
 
 } // namespace deplo::tile

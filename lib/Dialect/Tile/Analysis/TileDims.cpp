@@ -5,6 +5,7 @@
 
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -130,6 +131,10 @@ void TileDims::visit(Operation *op) {
     for (Tile part : parts)
       for (unsigned dim = 0, rank = getType(part).getRank(); dim < rank; ++dim)
         unite(input, dim < scan.getAxis() ? dim : dim + 1, part, dim);
+  } else if (auto scatter = dyn_cast<ClusterReduceScatterOp>(op)) {
+    for (int64_t dim = 0; dim < scatter.getResult().getType().getRank(); ++dim)
+      if (dim != int64_t(scatter.getDim()))
+        unite(getTile(scatter->getOpOperand(0)), dim, scatter.getResult(), dim);
   } else if (auto reduce = dyn_cast<loop::ReduceOp>(op)) {
     for (auto [yielded, result] : llvm::zip_equal(
              reduce.getYield()->getOpOperands(), reduce.getResults()))

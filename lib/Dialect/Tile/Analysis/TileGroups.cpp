@@ -6,6 +6,7 @@
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/GatherAccess.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -57,7 +58,8 @@ LogicalResult TileGroups::visit(Operation *op) {
   llvm::copy_if(op->getOperands(), std::back_inserter(tiles), isTile);
   llvm::copy_if(op->getResults(), std::back_inserter(tiles), isTile);
   if (tiles.empty() ||
-      isa<LoadOp, StoreOp, ReadOp, WriteOp, BroadcastOp, ConvertLayoutOp>(op) ||
+      isa<LoadOp, StoreOp, ReadOp, WriteOp, BroadcastOp, ConvertLayoutOp,
+          ClusterReduceScatterOp>(op) ||
       takesAnyLayout(op))
     return success();
   if (op->hasTrait<OpTrait::Elementwise>()) {

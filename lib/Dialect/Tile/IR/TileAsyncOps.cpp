@@ -3,6 +3,7 @@
 //
 // Verifiers of TileAsyncOps.td.
 
+#include "ProductDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -29,36 +30,35 @@ static Operation *getAwait(Value token) {
 LogicalResult AsyncDotOp::verify() {
   RankedTensorType result = getResult().getType();
   int64_t rank = result.getRank();
-  SmallVector<int64_t> sizes(rank + 1, -1);
   Type element = getLhs().getType().getElementType();
-  for (auto [name, type, dims] :
-       {std::tuple("lhs", getLhs().getType(), getLhsDims()),
-        std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
-    llvm::SmallDenseSet<int64_t> distinct(dims.begin(), dims.end());
-    if (static_cast<int64_t>(dims.size()) != type.getRank() || dims.empty() ||
-        distinct.size() != dims.size() ||
-        !llvm::is_contained(dims.take_back(2), rank) ||
-        llvm::any_of(dims,
-                     [&](int64_t dim) { return dim < 0 || dim > rank; })) // C1
-      return emitOpError() << "dims of " << name << " must be "
-                           << type.getRank() << " different numbers from 0 to "
-                           << rank << ", " << rank << " one of the last two";
-    for (auto [size, dim] : llvm::zip_equal(type.getShape(), dims)) {
-      int64_t expected = dim < rank ? result.getDimSize(dim) : sizes[rank];
-      if (expected >= 0 && size != expected) // C2
-        return emitOpError()
-               << name << " has size " << size << " along dimension " << dim
-               << ", expected " << expected;
-      sizes[dim] = size;
-    }
+  constexpr int64_t numPieces = 3;
+  int64_t ofPieces = isOfPieces() ? 1 : 0;
+  auto getShape = [&](BufferType type) {
+    return type.getShape().drop_front(
+        std::min<int64_t>(ofPieces, type.getRank()));
+  };
+  if (failed(verifyProductDims( // C1, C2
+          *this, result.getShape(),
+          {{"lhs", getShape(getLhs().getType()), getLhsDims()},
+           {"rhs", getShape(getRhs().getType()), getRhsDims()}})))
+    return failure();
+  for (auto [name, type] : {std::pair("lhs", getLhs().getType()),
+                            std::pair("rhs", getRhs().getType())}) {
+    int64_t pieces = type.getRank() == 0 ? 0 : type.getShape().front();
+    if (ofPieces &&
+        (pieces != numPieces || !type.getElementType().isBF16())) // C8
+      return emitOpError() << name << " is of " << pieces << " pieces of "
+                           << type.getElementType()
+                           << ", expected three of bf16";
     if (type.getElementType() != element) // C3
       return emitOpError() << "multiplies elements of " << element << " and "
                            << type.getElementType() << ", expected one type";
   }
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (sizes[dim] < 0) // C2
-      return emitOpError() << "dimension " << dim
-                           << " of the result is of no operand";
+  for (auto [name, dims] :
+       {std::pair("lhs", getLhsDims()), std::pair("rhs", getRhsDims())})
+    if (!llvm::is_contained(dims.take_back(2), rank)) // C1
+      return emitOpError() << "dims of " << name << " must have " << rank
+                           << " as one of the last two";
   if (!(element.isF16() || element.isBF16()) ||
       !result.getElementType().isF32()) // C3
     return emitOpError() << "multiplies " << element << " into "

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 
 #include "mlir/Bytecode/BytecodeImplementation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -70,9 +70,45 @@ void TileDialect::initialize() {
 #define GET_OP_LIST
 #include "deplo/Dialect/Tile/IR/TileOps.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "deplo/Dialect/Tile/IR/TileClusterOps.cpp.inc"
+      >();
   registerAttributes();
   registerTypes();
   addInterfaces<TileAsmInterface, TileBytecodeInterface>();
+}
+
+/// The last arguments of a kernel are three planes of bf16, of arguments of
+/// f32.
+static LogicalResult verifyPieces(Operation *op, Attribute value) {
+  constexpr int64_t numPieces = 3;
+  auto numbers = dyn_cast<DenseI64ArrayAttr>(value);
+  Block::BlockArgListType arguments;
+  if (auto kernel = dyn_cast<KernelOp>(op))
+    arguments = kernel.getMemrefs();
+  else if (op->getName().getStringRef() == "loop.kernel")
+    arguments = op->getRegion(0).getArguments();
+  if (!numbers || arguments.size() < 2 * static_cast<size_t>(numbers.size()))
+    return op->emitOpError(
+        "attribute tile.pieces is an array with a number for "
+        "each of the last arguments of a kernel");
+  for (auto [number, argument] : llvm::zip_equal(
+           numbers.asArrayRef(), arguments.take_back(numbers.size()))) {
+    auto pieces = dyn_cast<MemRefType>(argument.getType());
+    auto whole = number >= 0 && number < static_cast<int64_t>(arguments.size())
+                     ? dyn_cast<MemRefType>(arguments[number].getType())
+                     : MemRefType();
+    if (!whole || !pieces || !whole.getElementType().isF32() ||
+        !pieces.getElementType().isBF16() ||
+        pieces.getRank() != whole.getRank() + 1 ||
+        pieces.getDimSize(0) != numPieces)
+      return op->emitOpError()
+             << "attribute tile.pieces says that argument "
+             << argument.getArgNumber() << " of " << argument.getType()
+             << " holds the pieces of argument " << number;
+  }
+  return success();
 }
 
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
@@ -84,6 +120,8 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
           "attribute tile.target is a #tile.target on a module");
     return success();
   }
+  if (name == "tile.pieces")
+    return verifyPieces(op, attribute.getValue());
   if (name == "tile.launch") {
     if (!isa<FunctionOpInterface>(op) || !isa<LaunchAttr>(attribute.getValue()))
       return op->emitOpError(

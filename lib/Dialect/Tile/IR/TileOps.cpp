@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ProductDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "deplo/Analysis/ContractionLayouts.h"
@@ -26,7 +27,7 @@ static ParseResult parseAtom(OpAsmParser &parser, AtomAttr &atom) {
 static void printAtom(OpAsmPrinter &printer, Operation *, AtomAttr atom) {
   if (!atom)
     return;
-  printer << "atom";
+  printer << " atom";
   atom.print(printer);
 }
 
@@ -624,29 +625,43 @@ static LogicalResult verifyAtom(DotOp dot) {
   return success();
 }
 
-LogicalResult DotOp::verify() {
-  RankedTensorType result = getType();
-  int64_t rank = result.getRank();
+LogicalResult verifyProductDims(Operation *op, ArrayRef<int64_t> result,
+                                ArrayRef<ProductOperand> operands) {
+  int64_t rank = result.size();
   SmallVector<int64_t> sizes(rank + 1, -1);
-  for (auto [name, type, dims] :
-       {std::tuple("lhs", getLhs().getType(), getLhsDims()),
-        std::tuple("rhs", getRhs().getType(), getRhsDims())}) {
+  for (const auto &[name, shape, dims] : operands) {
     llvm::SmallDenseSet<int64_t> distinct(dims.begin(), dims.end());
-    if (static_cast<int64_t>(dims.size()) != type.getRank() ||
-        distinct.size() != dims.size() || !distinct.contains(rank) ||
-        llvm::any_of(dims,
-                     [&](int64_t dim) { return dim < 0 || dim > rank; })) // C1
-      return emitOpError() << "dims of " << name << " must be "
-                           << type.getRank() << " different numbers from 0 to "
-                           << rank << ", with " << rank << " among them";
-    for (auto [size, dim] : llvm::zip_equal(type.getShape(), dims)) {
-      int64_t expected = dim < rank ? result.getDimSize(dim) : sizes[rank];
-      if (expected >= 0 && size != expected) // C2
-        return emitOpError()
+    if (dims.size() != shape.size() || distinct.size() != dims.size() ||
+        !distinct.contains(rank) ||
+        llvm::any_of(dims, [&](int64_t dim) { return dim < 0 || dim > rank; }))
+      return op->emitOpError()
+             << "dims of " << name << " must be " << shape.size()
+             << " different numbers from 0 to " << rank << ", with " << rank
+             << " among them";
+    for (auto [size, dim] : llvm::zip_equal(shape, dims)) {
+      int64_t expected = dim < rank ? result[dim] : sizes[rank];
+      if (expected >= 0 && size != expected)
+        return op->emitOpError()
                << name << " has size " << size << " along dimension " << dim
                << ", expected " << expected;
       sizes[dim] = size;
     }
+  }
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (sizes[dim] < 0)
+      return op->emitOpError()
+             << "dimension " << dim << " of the result is of no operand";
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  RankedTensorType result = getType();
+  if (failed(verifyProductDims( // C1, C2
+          *this, result.getShape(),
+          {{"lhs", getLhs().getType().getShape(), getLhsDims()},
+           {"rhs", getRhs().getType().getShape(), getRhsDims()}})))
+    return failure();
+  for (RankedTensorType type : {getLhs().getType(), getRhs().getType()}) {
     if (type.getElementType() != getLhs().getType().getElementType()) // C3
       return emitOpError() << "multiplies elements of "
                            << getLhs().getType().getElementType() << " and "
@@ -657,10 +672,6 @@ LogicalResult DotOp::verify() {
                            << " to " << result.getElementType()
                            << ", expected a type that holds them";
   }
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (sizes[dim] < 0) // C2
-      return emitOpError() << "dimension " << dim
-                           << " of the result is of no operand";
   if (getPrecision() != Precision::IEEE &&
       !getLhs().getType().getElementType().isF32()) // C6
     return emitOpError() << "has precision "

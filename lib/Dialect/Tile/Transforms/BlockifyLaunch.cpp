@@ -45,12 +45,26 @@ namespace deplo::tile {
 
 static constexpr int64_t lanes = 32;
 
+/// The dimension of a product that is no axis: columns, of which each block has
+/// all because it folds the rows.
+static std::optional<unsigned> findFolded(KernelOp kernel,
+                                          const TileDims &dims) {
+  std::optional<unsigned> folded;
+  kernel.walk([&](DotOp dot) {
+    for (unsigned number : dims.getClasses(dot.getResult()))
+      if (!dims.getAxis(number))
+        folded = number;
+  });
+  return folded;
+}
+
 static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
-                                 int64_t warps, TargetAttr target) {
-  if (block.size() != kernel.getAxes().size())
+                                 bool folds, int64_t warps, TargetAttr target) {
+  if (block.size() != kernel.getAxes().size() + folds)
     return kernel.emitOpError()
            << "has " << kernel.getAxes().size() << " axes, and block has "
-           << block.size() << " sizes; give one size for each axis";
+           << block.size() << " sizes; give one size for each axis"
+           << (folds ? " and one for the columns that it folds" : "");
   for (int64_t size : block)
     if (size < 1 || !llvm::isPowerOf2_64(size))
       return kernel.emitOpError()
@@ -65,7 +79,8 @@ static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
            << target.getThreadsPerBlock() << "; use fewer warps";
   int64_t blocks = 1;
   SymbolicSizes sizes = SymbolicSizes::get(kernel);
-  for (auto [i, size] : llvm::enumerate(block)) {
+  for (auto [i, size] :
+       llvm::enumerate(block.take_front(kernel.getAxes().size()))) {
     int64_t extent = sizes.getMax(kernel.getAxis(i).getExtent());
     int64_t along = llvm::divideCeil(extent, size);
     if (kernel.getAxis(i).getKind() == AxisKind::Grid &&
@@ -169,18 +184,22 @@ static void maskGather(GatherOp gather, const TileDims &dims) {
 
 LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
                              int64_t warps, TargetAttr target) {
-  if (failed(checkLimits(kernel, block, warps, target)))
-    return failure();
   TileDims dims(kernel);
+  std::optional<unsigned> folded = findFolded(kernel, dims);
+  if (failed(checkLimits(kernel, block, folded.has_value(), warps, target)))
+    return failure();
   SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (unsigned number = 0; number < dims.getNumClasses(); ++number) {
     if (std::optional<unsigned> axis = dims.getAxis(number))
       dims.resize(number, block[*axis]);
     else
       dims.resize(number,
-                  llvm::PowerOf2Ceil(sizes.getMax(dims.getSize(number))));
+                  std::max<int64_t>(
+                      llvm::PowerOf2Ceil(sizes.getMax(dims.getSize(number))),
+                      number == folded ? block.back() : 1));
   }
-  for (auto [i, size] : llvm::enumerate(block))
+  for (auto [i, size] :
+       llvm::enumerate(block.take_front(kernel.getAxes().size())))
     kernel.setAxis(i, AxisAttr::get(kernel.getContext(),
                                     kernel.getAxis(i).getExtent(), size,
                                     AxisKind::Grid));

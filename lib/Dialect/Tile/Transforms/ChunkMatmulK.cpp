@@ -199,7 +199,7 @@ ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size,
   for (const SumOfProducts &sum : sums) {
     loop::ReduceOp reduce = sum.reduce;
     Type operand = getElementTypeOrSelf(sum.lhs.value);
-    bool twoLevels = precision == Precision::IEEE &&
+    bool twoLevels = precision != Precision::TF32 &&
                      getElementTypeOrSelf(reduce.getResult(0)).isF32() &&
                      sumsInTwoLevels(reduce.getExtent(),
                                      operand.getIntOrFloatBitWidth() / 8);

@@ -45,6 +45,7 @@
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -555,6 +556,16 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     ScheduleAttr schedule = kernel.getScheduleAttr();
+    // The chunk of a contraction is one of its sums; rows that it folds are in
+    // registers.
+    if (schedule && chunk < 0 &&
+        (!schedule.getThread().empty() || !schedule.getWarpTile().empty())) {
+      remark::missed(kernel.getLoc(), remark::RemarkOpts::name("ChunkReduce")
+                                          .category(DEBUG_TYPE)
+                                          .function(kernel.getSymName()))
+          << "the schedule is one of a contraction";
+      return markAllAnalysesPreserved();
+    }
     int64_t size = chunk >= 0 ? chunk : schedule ? schedule.getChunk() : 0;
     if (size != 0 && !llvm::isPowerOf2_64(size)) {
       kernel.emitOpError() << "chunk must be 0 or a power of two, got " << size;
@@ -564,7 +575,10 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
     SmallVector<ChunkedDim> divided;
-    if (size != 0)
+    // A contraction's chunks are what it sums over.
+    bool isOfCluster =
+        !kernel.getBody()->getOps<ClusterReduceScatterOp>().empty();
+    if (size != 0 && !isOfCluster)
       divided = chunkReduce(kernel, size);
     // A part is chunks of its own.
     WalkResult whole = kernel.walk([&](ReduceOp reduce) {

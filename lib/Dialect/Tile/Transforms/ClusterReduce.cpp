@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shares long rows among the blocks of a cluster.
+// Shares long rows among the blocks of a cluster, or the chunks of a
+// contraction (ClusterContraction.cpp).
 //
 //   axes(%i = 4096 step 1 grid) warps(16) {
 //     %a = tile.load %x[%i, %c0] : tensor<1x65536xf32>
@@ -25,6 +26,8 @@
 //     are over all of a row.
 // L4: the target's clusters have that many blocks, and the extent is static.
 
+#include "ClusterSupport.h"
+
 #include "deplo/Analysis/ScheduleModel.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
@@ -34,6 +37,7 @@
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
@@ -47,21 +51,6 @@ namespace deplo::tile {
 
 #define GEN_PASS_DEF_CLUSTERREDUCEPASS
 #include "deplo/Dialect/Tile/Transforms/Passes.h.inc"
-
-namespace {
-
-/// The operands that say where the tiles of a row start along it.
-struct RowStarts {
-  struct Start {
-    OpOperand *index;
-    /// How far one element of the row goes.
-    int64_t step;
-  };
-  SmallVector<Start> starts;
-  SmallVector<ReduceOp> reductions;
-};
-
-} // namespace
 
 static std::optional<unsigned> findDim(ArrayRef<unsigned> classes,
                                        unsigned number) {
@@ -90,15 +79,15 @@ static std::optional<unsigned> findRow(KernelOp kernel, const TileDims &dims,
   return row;
 }
 
-static RowStarts findStarts(KernelOp kernel, const TileDims &dims,
-                            unsigned row) {
-  RowStarts found;
+SmallVector<TileStart> findStarts(KernelOp kernel, const TileDims &dims,
+                                  unsigned row) {
+  SmallVector<TileStart> found;
   auto addAccess = [&](auto access, ArrayRef<unsigned> classes) {
     std::optional<unsigned> dim = findDim(classes, row);
     if (!dim)
       return;
     BoxAccess box = *BoxAccess::get(access);
-    found.starts.push_back(
+    found.push_back(
         {&access.getIndicesMutable()[box.dims[*dim]], box.steps[*dim]});
   };
   for (Operation &op : *kernel.getBody()) {
@@ -108,39 +97,45 @@ static RowStarts findStarts(KernelOp kernel, const TileDims &dims,
       addAccess(store, dims.getClasses(store.getValueMutable()));
     } else if (auto mask = dyn_cast<InBoundsOp>(op)) {
       if (auto dim = findDim(dims.getClasses(mask.getResult()), row))
-        found.starts.push_back({&mask.getCornerMutable()[*dim], 1});
+        found.push_back({&mask.getCornerMutable()[*dim], 1});
     } else if (auto iota = dyn_cast<IotaOp>(op)) {
       if (findDim(dims.getClasses(iota.getResult()), row))
-        found.starts.push_back({&iota.getStartMutable(), 1});
-    } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
-      if (dims.getClasses(op.getOpOperand(0))[reduce.getAxis()] == row)
-        found.reductions.push_back(reduce);
+        found.push_back({&iota.getStartMutable(), 1});
     }
   }
   return found;
 }
 
+static SmallVector<ReduceOp>
+findReductions(KernelOp kernel, const TileDims &dims, unsigned row) {
+  SmallVector<ReduceOp> found;
+  for (auto reduce : kernel.getBody()->getOps<ReduceOp>())
+    if (dims.getClasses(reduce->getOpOperand(0))[reduce.getAxis()] == row)
+      found.push_back(reduce);
+  return found;
+}
+
 /// L1 to L4; the reason why not, or nothing.
-static std::string whyNot(KernelOp kernel, const RowStarts &starts) {
+static std::string whyNot(KernelOp kernel, ArrayRef<TileStart> starts,
+                          ArrayRef<ReduceOp> reductions) {
   for (Operation &op : *kernel.getBody()) {
     if (op.getNumRegions() != 0)
       return "the kernel has loops";
     if (isa<AllocOp>(op))
       return "inputs are in shared memory already";
   }
-  if (starts.reductions.empty())
+  if (reductions.empty())
     return "no row is reduced";
-  for (ReduceOp reduce : starts.reductions)
+  for (ReduceOp reduce : reductions)
     if (reduce.getPart())
       return "blocks have parts of the rows already";
-  for (const RowStarts::Start &start : starts.starts)
+  for (const TileStart &start : starts)
     if (AffineIndex::get(start.index->get()).base)
       return "an access along the row starts at a coordinate that varies";
   return {};
 }
 
-/// The axes of `kernel` and one more, the last; returns its value.
-static Value addClusterAxis(KernelOp kernel, int64_t extent, int64_t slice) {
+Value addClusterAxis(KernelOp kernel, int64_t extent, int64_t slice) {
   SmallVector<Attribute> axes(kernel.getAxes().begin(), kernel.getAxes().end());
   axes.push_back(
       AxisAttr::get(kernel.getContext(), extent, slice, AxisKind::Cluster));
@@ -155,8 +150,9 @@ std::optional<ClusterSlices> clusterReduce(KernelOp kernel, int64_t blocks,
   std::optional<unsigned> row = findRow(kernel, dims, reason);
   if (!row)
     return std::nullopt;
-  RowStarts found = findStarts(kernel, dims, *row);
-  reason = whyNot(kernel, found);
+  SmallVector<TileStart> starts = findStarts(kernel, dims, *row);
+  SmallVector<ReduceOp> reductions = findReductions(kernel, dims, *row);
+  reason = whyNot(kernel, starts, reductions);
   int64_t extent = dims.getExtent(*row);
   if (reason.empty() && SymbolicSizes::get(kernel).isSymbolic(extent))
     reason = "the row's length is known at launch only";
@@ -166,7 +162,7 @@ std::optional<ClusterSlices> clusterReduce(KernelOp kernel, int64_t blocks,
   slices.extent = extent;
   slices.slice = getClusterSlice(extent, blocks, chunk);
   slices.blocks = llvm::divideCeil(extent, slices.slice);
-  slices.exchanges = found.reductions.size();
+  slices.exchanges = reductions.size();
   if (slices.blocks == 1) {
     reason = "one block has the whole row";
     return std::nullopt;
@@ -174,13 +170,13 @@ std::optional<ClusterSlices> clusterReduce(KernelOp kernel, int64_t blocks,
 
   dims.resize(*row, slices.slice);
   Value start = addClusterAxis(kernel, extent, slices.slice);
-  for (auto [operand, step] : found.starts) {
+  for (auto [operand, step] : starts) {
     OpBuilder builder(operand->getOwner());
     AffineIndex index = AffineIndex::get(operand->get());
     index.scale = step;
     operand->set(index.rebuild(builder, operand->getOwner()->getLoc(), start));
   }
-  for (ReduceOp reduce : found.reductions) {
+  for (ReduceOp reduce : reductions) {
     OpBuilder builder(reduce->getContext());
     builder.setInsertionPointAfter(reduce);
     auto total = ClusterReduceOp::create(
@@ -237,6 +233,17 @@ struct ClusterReducePass : impl::ClusterReducePassBase<ClusterReducePass> {
       return signalPassFailure();
     }
     std::string reason;
+    if (scf::ForOp loop = findChunkLoop(kernel)) {
+      std::optional<ClusterChunks> chunks =
+          clusterContraction(kernel, loop, most, reason);
+      if (!chunks)
+        return missed(reason);
+      remark::passed(kernel.getLoc(), options) << remark::add(
+          "{0} chunks of a contraction are shared by {1} blocks of a cluster, "
+          "which have {2} columns of the sum each",
+          chunks->chunks, chunks->blocks, chunks->slice);
+      return;
+    }
     std::optional<ClusterSlices> slices =
         clusterReduce(kernel, most, size, reason);
     if (!slices)

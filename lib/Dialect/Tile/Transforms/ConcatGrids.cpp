@@ -92,9 +92,11 @@ static std::optional<Launch> getLaunch(loop::LaunchOp op,
   return launch;
 }
 
-/// Whether the kernel has a sum, of blocks whose number is known.
+/// Whether the kernel has a sum, of blocks whose number is known. Tensor maps
+/// copy pieces, which are arguments of a launch of their own.
 static bool canBePart(loop::KernelOp kernel) {
   return SymbolicSizes::get(kernel).empty() &&
+         !kernel->hasAttr(piecesAttrName) &&
          kernel.walk([](loop::ReduceOp) { return WalkResult::interrupt(); })
              .wasInterrupted();
 }

@@ -7,6 +7,7 @@
 #include "deplo/Analysis/FusionCost.h"
 #include "deplo/Analysis/MmaModel.h"
 #include "deplo/Analysis/WgmmaModel.h"
+#include "deplo/Analysis/WgmmaPiecesModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -48,6 +49,7 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.rows = contraction.getRows();
   facts.columns = contraction.getColumns();
   facts.depth = contraction.getDepth();
+  facts.foldsRows = contraction.foldsRows();
   SymbolicSizes sizes = SymbolicSizes::get(contraction.reduce);
   if (sizes.isSymbolic(facts.rows)) {
     facts.leastRows = std::max<int64_t>(sizes.getMin(facts.rows), 1);
@@ -60,7 +62,7 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.isLhsAlongDepth = layouts[0] == 'N';
   facts.isRhsAlongDepth = layouts[1] == 'T';
   bool isF32 = contraction.reduce.getResult(0).getType().isF32();
-  facts.inTwoLevels = precision == Precision::IEEE && isF32 &&
+  facts.inTwoLevels = precision != Precision::TF32 && isF32 &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
   facts.inPieces =
       precision == Precision::F32 && contraction.lhs.value.getType().isF32();
@@ -104,12 +106,23 @@ bool suitsWgmma(loop::Contraction &contraction,
                 const TargetDescription &target) {
   Type element = contraction.lhs.value.getType();
   Value depth = contraction.reduce.getInductionVar();
+  // What is summed over is one of the last two dimensions of a buffer: columns
+  // in parts are two dimensions, which the sum may be outside of.
+  auto isInner = [&](loop::LoadOp load) {
+    auto inner = load.getMap().getResults().take_back(2);
+    for (auto [position, index] : llvm::enumerate(load.getIndices()))
+      if (index == depth &&
+          llvm::any_of(inner, [at = position](AffineExpr coordinate) {
+            return coordinate.isFunctionOfDim(at);
+          }))
+        return true;
+    return false;
+  };
   // Buffers have what memory has, along the sum or along the result.
   auto suits = [&](const loop::Contraction::Operand &operand, unsigned axis) {
-    return !operand.isMapped() &&
+    return !operand.isMapped() && isInner(operand.load) &&
            (loop::isContiguous(operand.load, depth) ||
-            loop::isContiguous(operand.load,
-                               contraction.axes[axis].getInductionVar()));
+            loop::isContiguous(operand.load, contraction.getVariable(axis)));
   };
   return target.wgmmaFlopsPerSecond > 0 &&
          (element.isF16() || element.isBF16()) &&
@@ -155,7 +168,10 @@ chooseTensorCores(loop::Contraction &contraction, Precision precision,
       });
   std::optional<MmaChoice> byWgmma, byMma;
   std::string reason;
-  if (atom == AtomKind::Wgmma || (!atom && mayChoose))
+  // Of f32, wgmma is chosen with its pieces (choosePieces).
+  if (atom == AtomKind::Wgmma && facts.inPieces)
+    byWgmma = chooseWgmmaOfPieces(facts, target, pins, error);
+  else if (atom == AtomKind::Wgmma || (!atom && mayChoose))
     byWgmma = chooseWgmma(facts, target, pins, atom ? error : reason);
   if (atom != AtomKind::Wgmma)
     byMma = chooseMma(facts, target, pins, error);

@@ -89,6 +89,8 @@ std::optional<Overlap> Overlap::get(scf::ForOp loop, std::string &reason) {
   if (overlap.dots.empty() || !overlap.arrive)
     return refuse("no contraction releases a slot");
   for (AsyncDotOp dot : overlap.dots) {
+    if (dot.isOfPieces())
+      return refuse("contractions of pieces await what each scale comes to");
     auto carried = dyn_cast<BlockArgument>(dot.getAccumulator());
     if (!carried || carried.getOwner() != loop.getBody() ||
         loop.getYieldedValues()[carried.getArgNumber() - 1] != dot.getResult())

@@ -102,14 +102,9 @@ struct PadSmemPass : tile::impl::PadSmemPassBase<PadSmemPass> {
     auto options = remark::RemarkOpts::name("PadSmem")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    SmallVector<AllocOp> buffers;
-    kernel.walk([&](AllocOp alloc) { buffers.push_back(alloc); });
-    if (buffers.empty() || *choice == Choice::Never) {
-      remark::missed(kernel.getLoc(), options)
-          << (buffers.empty() ? "the kernel has no shared buffer"
-                              : "the schedule says never");
+    SmallVector<AllocOp> buffers = getBuffersToLayOut(kernel, *choice, options);
+    if (buffers.empty())
       return markAllAnalysesPreserved();
-    }
     TargetAttr target = TargetAttr::lookup(kernel);
     if (!target)
       return signalPassFailure();

@@ -4,6 +4,7 @@
 #include "PassSupport.h"
 
 #include "deplo/Analysis/BitSwaps.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -81,8 +82,22 @@ int64_t getSharedBytes(KernelOp kernel) {
     else if (auto reduce = dyn_cast<ClusterReduceOp>(op))
       for (Value result : reduce.getResults())
         bytes += getBytes(result);
+    else if (auto scatter = dyn_cast<ClusterReduceScatterOp>(op))
+      bytes += getBytes(scatter.getInput());
   });
   return bytes;
+}
+
+SmallVector<AllocOp> getBuffersToLayOut(KernelOp kernel, Choice choice,
+                                        remark::RemarkOpts options) {
+  SmallVector<AllocOp> buffers;
+  kernel.walk([&](AllocOp alloc) { buffers.push_back(alloc); });
+  if (!buffers.empty() && choice != Choice::Never)
+    return buffers;
+  remark::missed(kernel.getLoc(), options)
+      << (buffers.empty() ? "the kernel has no shared buffer"
+                          : "the schedule says never");
+  return {};
 }
 
 } // namespace deplo::tile

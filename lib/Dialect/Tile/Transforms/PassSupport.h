@@ -7,6 +7,7 @@
 #define DEPLO_LIB_DIALECT_TILE_TRANSFORMS_PASSSUPPORT_H
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "mlir/IR/Remarks.h"
 
 namespace deplo::tile {
 
@@ -33,6 +34,11 @@ TargetAttr findTarget(KernelOp kernel);
 /// Bytes of shared memory that `kernel` takes at most: its buffers, and what
 /// reductions and conversions of layouts exchange between warps.
 int64_t getSharedBytes(KernelOp kernel);
+
+/// The shared buffers of `kernel` whose layout a step may choose: none, with a
+/// remark that says why, where the schedule says never.
+llvm::SmallVector<AllocOp> getBuffersToLayOut(KernelOp kernel, Choice choice,
+                                              mlir::remark::RemarkOpts options);
 
 } // namespace deplo::tile
 

@@ -20,6 +20,7 @@
 // for speed (docs/rationale/programmatic-launch.md).
 
 #include "PassSupport.h"
+#include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -72,6 +73,25 @@ static bool fitsInL2(KernelOp kernel, TargetAttr target) {
 static bool losesLocality(KernelOp kernel, TargetAttr target) {
   Residency residency = getResidency(kernel, target);
   return residency.blocks > residency.room && fitsInL2(kernel, target);
+}
+
+/// Blocks of multiply-adds that leave places free go to the multiprocessors
+/// that the grid before leaves first, and some get more than others if both
+/// overlap: that takes longer than the launch. A few go to as many anyway.
+static bool losesBalance(KernelOp kernel, TargetAttr target) {
+  bool hasAtom = kernel
+                     ->walk([](DotOp dot) {
+                       return dot.getAtomAttr() ? WalkResult::interrupt()
+                                                : WalkResult::advance();
+                     })
+                     .wasInterrupted();
+  std::optional<int64_t> places =
+      countContractionBlocks(kernel, getSharedBytes(kernel), describe(target));
+  int64_t blocks = 1;
+  for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
+    blocks *= kernel.getAxis(i).getBlocks();
+  return !hasAtom && places && getResidency(kernel, target).blocks < *places &&
+         2 * blocks > target.getMultiprocessors();
 }
 
 /// Dependents that start beside this grid take the places that are left. Where
@@ -137,6 +157,12 @@ struct ProgrammaticLaunchPass
           << "a grid of several waves, whose data fit in L2, is faster where "
              "its "
              "blocks go to the same multiprocessors each time";
+      return markAllAnalysesPreserved();
+    }
+    if (*choice == Choice::Auto && losesBalance(kernel, target)) {
+      remark::missed(kernel.getLoc(), options)
+          << "blocks of multiply-adds that leave places free are spread evenly "
+             "if none of the kernel before are left";
       return markAllAnalysesPreserved();
     }
     WaitDependenciesOp wait = launchProgrammatically(kernel);

@@ -33,6 +33,7 @@
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/Tile/Analysis/TileGroups.h"
+#include "deplo/Dialect/Tile/IR/TileCluster.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -228,7 +229,24 @@ static LogicalResult chooseDotLayouts(KernelOp kernel, TileGroups &tiles,
     tiles.groups[id].layout = *wanted;
     return WalkResult::advance();
   });
-  return failure(result.wasInterrupted());
+  if (result.wasInterrupted())
+    return failure();
+  // What is added in a cluster is a part of that.
+  for (auto scatter : kernel.getBody()->getOps<ClusterReduceScatterOp>()) {
+    std::optional<LinearLayout> &whole =
+        tiles.groups[tiles.getGroup(scatter.getInput())].layout;
+    llvm::Expected<LinearLayout> part =
+        whole ? getScatteredLayout(*whole, scatter.getDim(),
+                                   kernel.getClusterBlocks())
+              : llvm::createStringError("it is of no contraction");
+    if (!part)
+      return scatter.emitOpError() << "can't be shared out among threads: "
+                                   << llvm::toString(part.takeError());
+    unsigned id = tiles.getGroup(scatter.getResult());
+    tiles.groups[id].layout = *part;
+    anchors.push_back(id);
+  }
+  return success();
 }
 
 /// Chooses the layout of each group that has none and returns the anchors.

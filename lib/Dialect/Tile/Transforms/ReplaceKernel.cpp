@@ -33,6 +33,9 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
     return choice ? std::optional(choice->nanoseconds) : std::nullopt;
   };
   if (auto contraction = loop::findContraction(kernel)) {
+    if (auto pieces = choosePieces(*contraction, precision, target, sizes, {},
+                                   std::nullopt))
+      return pieces->nanoseconds;
     if (prefersMma(*contraction, precision, target)) {
       auto choice =
           chooseTensorCores(*contraction, precision, target, alignment, sizes,

@@ -123,6 +123,7 @@ FailureOr<Pins> parsePins(StringRef text, ModuleOp module) {
   Pins pins;
   SmallVector<StringRef> parts;
   text.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  pins.isEmpty = parts.empty();
   for (StringRef part : parts)
     if (failed(parsePin(part, pins, module)))
       return failure();
@@ -135,4 +136,22 @@ FailureOr<int64_t> parsePinnedParts(StringRef text, ModuleOp module) {
     return failure();
   return pins->splitK.value_or(0);
 }
+
+MmaPins getMmaPins(const Pins &pins, const loop::Contraction &contraction) {
+  MmaPins numbers;
+  if (pins.numbers.block) {
+    numbers.blockRows = (*pins.numbers.block)[contraction.rowAxis];
+    numbers.blockColumns = (*pins.numbers.block)[contraction.columnAxis];
+  }
+  if (!pins.warpTile.empty()) {
+    numbers.warpRows = pins.warpTile[0];
+    numbers.warpColumns = pins.warpTile[1];
+  }
+  numbers.warps = pins.numbers.warps.value_or(0);
+  numbers.chunk = pins.numbers.chunk.value_or(0);
+  numbers.stages = pins.stages.value_or(0);
+  numbers.cluster = pins.numbers.cluster.value_or(0);
+  return numbers;
+}
+
 } // namespace deplo::tile

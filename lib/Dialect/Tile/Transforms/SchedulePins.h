@@ -6,12 +6,15 @@
 #ifndef DEPLO_LIB_DIALECT_TILE_TRANSFORMS_SCHEDULEPINS_H
 #define DEPLO_LIB_DIALECT_TILE_TRANSFORMS_SCHEDULEPINS_H
 
+#include "deplo/Analysis/MmaModel.h"
 #include "deplo/Analysis/ScheduleModel.h"
+#include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 namespace deplo::tile {
 
 struct Pins {
+  bool isEmpty = true;
   SchedulePins numbers;
   /// Rows and columns of a contraction in a thread; empty if not pinned.
   llvm::SmallVector<int64_t> thread;
@@ -28,6 +31,9 @@ struct Pins {
 /// The pins in `text`, `name=value` with commas between them, or an error at
 /// `module`.
 mlir::FailureOr<Pins> parsePins(llvm::StringRef text, mlir::ModuleOp module);
+
+/// Those of a contraction by tensor cores.
+MmaPins getMmaPins(const Pins &pins, const loop::Contraction &contraction);
 
 } // namespace deplo::tile
 

@@ -66,6 +66,13 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
                                          const TargetDescription &target) {
   if (auto contraction = loop::findContraction(kernel))
     return select(*contraction, pins, target);
+  // Pins are of contractions, not of kernels that write pieces for these.
+  auto readsPieces = [](loop::KernelOp other) {
+    return other->hasAttr(piecesAttrName);
+  };
+  if (!pins.isEmpty &&
+      llvm::any_of(getOperation().getOps<loop::KernelOp>(), readsPieces))
+    return select(kernel, Pins(), target);
   ScheduleFacts facts =
       getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel));
   std::string error;
@@ -95,6 +102,11 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   return success();
 }
 
+/// A size for each axis, and for the columns if blocks fold rows.
+static size_t countBlockSizes(loop::Contraction &contraction) {
+  return contraction.axes.size() + contraction.foldsRows();
+}
+
 template <typename Choice>
 void SelectSchedulePass::report(loop::Contraction contraction,
                                 const Choice &choice) {
@@ -121,33 +133,25 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
                                             const Pins &pins,
                                             const TargetDescription &target) {
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
-  MmaPins numbers;
-  if (pins.numbers.block) {
-    numbers.blockRows = (*pins.numbers.block)[contraction.rowAxis];
-    numbers.blockColumns = (*pins.numbers.block)[contraction.columnAxis];
-  }
-  if (!pins.warpTile.empty()) {
-    numbers.warpRows = pins.warpTile[0];
-    numbers.warpColumns = pins.warpTile[1];
-  }
-  numbers.warps = pins.numbers.warps.value_or(0);
-  numbers.chunk = pins.numbers.chunk.value_or(0);
-  numbers.stages = pins.stages.value_or(0);
+  // wgmma takes f32 in pieces, where split_pieces has made these.
+  std::optional<AtomKind> pinned = pins.atom;
+  if (kernel->hasAttr(piecesAttrName))
+    pinned = AtomKind::Wgmma;
   std::string error;
-  auto chosen =
-      chooseTensorCores(contraction, mode, target, alignment,
-                        SymbolicSizes::get(kernel), numbers, pins.atom, error);
+  auto chosen = chooseTensorCores(contraction, mode, target, alignment,
+                                  SymbolicSizes::get(kernel),
+                                  getMmaPins(pins, contraction), pinned, error);
   if (!chosen)
     return kernel.emitOpError("has no schedule: ") << error;
   auto [atom, choice] = *chosen;
-  SmallVector<int64_t> block(contraction.axes.size(), 1);
+  SmallVector<int64_t> block(countBlockSizes(contraction), 1);
   block[contraction.rowAxis] = choice.blockRows;
   block[contraction.columnAxis] = choice.blockColumns;
   // The widest access: what a thread holds of a fragment is narrower.
   int64_t vector =
       pins.numbers.vector.value_or(16 / contraction.getElementBytes());
   kernel.setScheduleAttr(ScheduleAttr::get(
-      &getContext(), block, choice.warps, vector, /*cluster=*/1, choice.chunk,
+      &getContext(), block, choice.warps, vector, choice.cluster, choice.chunk,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice.stages, atom,
       {choice.warpRows, choice.warpColumns}, mode, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
@@ -162,25 +166,34 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   auto kernel = contraction.reduce->getParentOfType<loop::KernelOp>();
   ContractionPins numbers;
   const SchedulePins &given = pins.numbers;
-  if (given.block && given.block->size() != contraction.axes.size())
+  if (given.block && given.block->size() != countBlockSizes(contraction))
     return kernel.emitOpError()
            << "has no schedule: block has " << given.block->size()
-           << " sizes, the kernel has " << contraction.axes.size() << " axes";
+           << " sizes, the kernel has " << contraction.axes.size() << " axes"
+           << (contraction.foldsRows() ? " and the columns that it folds" : "");
+  if (given.block && contraction.foldsRows() &&
+      given.block->back() < contraction.getColumns())
+    return kernel.emitOpError()
+           << "has no schedule: a block folds whole rows, of "
+           << contraction.getColumns() << " columns, and has "
+           << given.block->back() << "; give it as many";
   bool isMma = suitsMma(contraction, mode, target);
+  bool hasPieces = kernel->hasAttr(piecesAttrName);
   if (pins.atom.value_or(AtomKind::FMA) != AtomKind::FMA && !isMma)
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip
            << " multiply no such elements; drop the atom, or choose "
               "precision=f32 or tf32 for f32";
-  if (pins.atom == AtomKind::Wgmma && !suitsWgmma(contraction, target))
+  if (pins.atom == AtomKind::Wgmma && !hasPieces &&
+      !suitsWgmma(contraction, target))
     return kernel.emitOpError("has no schedule: ")
            << target.chip << " multiplies no such operands by wgmma, which "
-           << "takes rows of f16 or bf16 that are summed over, or are the "
-              "result's, on sm_90a; drop atom=wgmma";
+           << "takes rows of f16, bf16 or, with precision f32, f32 that are "
+              "summed over, or are the result's, on sm_90a; drop atom=wgmma";
   // A thread's tile is of multiply-adds.
   bool isFma = pins.atom ? pins.atom == AtomKind::FMA
                          : !pins.thread.empty() ||
-                               (pins.warpTile.empty() &&
+                               (pins.warpTile.empty() && !hasPieces &&
                                 !prefersMma(contraction, mode, target));
   if (!isFma && isMma)
     return selectMma(contraction, pins, target);
@@ -207,7 +220,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
 
-  SmallVector<int64_t> block(contraction.axes.size(), 1);
+  SmallVector<int64_t> block(countBlockSizes(contraction), 1);
   block[contraction.rowAxis] = choice->blockRows;
   block[contraction.columnAxis] = choice->blockColumns;
   kernel.setScheduleAttr(ScheduleAttr::get(
@@ -239,7 +252,7 @@ static bool haveLikeTiles(loop::Contraction &a, loop::Contraction &b,
                       facts.isRhsAlongDepth, facts.inTwoLevels,
                       getOperands(facts.ofRows), getOperands(facts.ofColumns));
   };
-  return a.axes.size() == b.axes.size() && a.rowAxis == b.rowAxis &&
+  return countBlockSizes(a) == countBlockSizes(b) && a.rowAxis == b.rowAxis &&
          a.columnAxis == b.columnAxis && getKey(x) == getKey(y) &&
          a.lhs.value.getType() == b.lhs.value.getType();
 }

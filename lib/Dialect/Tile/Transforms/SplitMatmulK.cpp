@@ -26,6 +26,17 @@
 // pipeline because kernels are made of loops (rationale: contractions.md,
 // "Split-K").
 //
+// Where a kernel folds the rows of a product, blocks own the columns that they
+// fold. Then it is the fold that is divided, into parts that blocks can own:
+//
+//       %m = loop.reduce max %j = 0 to 2048 : f32 {
+//         %s = loop.reduce add %k = 0 to 2048 : f32 { ... %w[%k, %j] ... }
+// -> (16 parts)
+//       loop.for %p = 0 to 16 {
+//         %m = loop.reduce max %j = 0 to 128 : f32 {
+//           %s = loop.reduce add %k = 0 to 2048 : f32 { ... %w[%k, %p, %j] ...
+//           }
+//
 // Legality is that of split_reduce: the monoid is associative and commutative
 // by declaration, parts are added in the order of their numbers, and views
 // divide the summed dimension of both operands.
@@ -65,6 +76,9 @@ struct SplitMatmulKPass : impl::SplitMatmulKPassBase<SplitMatmulKPass> {
   void runOnOperation() override;
 
 private:
+  std::optional<Split> chooseColumns(loop::KernelOp kernel, int64_t columns,
+                                     const TargetDescription &target,
+                                     std::string &times, std::string &reason);
   std::optional<Split> choose(loop::KernelOp kernel, int64_t pinned,
                               const TargetDescription &target,
                               std::string &times, std::string &reason);
@@ -73,6 +87,37 @@ private:
 };
 
 } // namespace
+
+/// Blocks fold the rows of a product: of all columns, or of the parts that take
+/// least time, which a second kernel folds.
+std::optional<Split>
+SplitMatmulKPass::chooseColumns(loop::KernelOp kernel, int64_t columns,
+                                const TargetDescription &target,
+                                std::string &times, std::string &reason) {
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  std::optional<double> whole =
+      estimateKernel(kernel, target, alignment, sizes, mode);
+  double least = whole ? worthSplitting * *whole : HUGE_VAL;
+  std::optional<Split> best;
+  for (int64_t length : {256, 128, 64, 32}) {
+    FailureOr<Split> split = failure();
+    if (columns >= 2 * length || (columns > length && !whole))
+      split = splitReductions(kernel, std::max<int64_t>(columns / length, 2),
+                              /*leastPart=*/1);
+    if (failed(split))
+      continue;
+    std::optional<double> time = estimateSplit(*split, target, alignment, mode);
+    if (time && *time < least) {
+      best = std::move(*split);
+      least = *time;
+    }
+  }
+  times = llvm::formatv("{0:f2} us instead of {1:f2} us", least * 1e-3,
+                        whole.value_or(HUGE_VAL) * 1e-3);
+  if (!best)
+    reason = llvm::formatv("a block folds rows of all {0} columns", columns);
+  return best;
+}
 
 std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
                                               int64_t pinned,
@@ -84,6 +129,9 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     reason = "it is no contraction";
     return std::nullopt;
   }
+  if (contraction->foldsRows())
+    return chooseColumns(kernel, contraction->getColumns(), target, times,
+                         reason);
   int64_t depth = contraction->getDepth();
   if (SymbolicSizes::get(kernel).isSymbolic(depth)) {
     reason = "how many products it adds is known when the program runs";
@@ -148,15 +196,19 @@ void SplitMatmulKPass::runOnOperation() {
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
     std::string times, reason;
+    auto contraction = loop::findContraction(kernel);
+    bool foldsRows = contraction && contraction->foldsRows();
     std::optional<Split> split =
         choose(kernel, *pinned, describe(target), times, reason);
     if (!split) {
       remark::missed(kernel.getLoc(), options) << remark::add("{0}", reason);
       continue;
     }
-    remark::passed(kernel.getLoc(), options) << remark::add(
-        "sums of {0} products in {1} parts, {2} kernels: {3}", split->extent,
-        split->parts, split->kernels.size(), times);
+    remark::passed(kernel.getLoc(), options)
+        << remark::add("{0} of {1} {2} in {3} parts, {4} kernels: {5}",
+                       foldsRows ? "folds" : "sums", split->extent,
+                       foldsRows ? "columns" : "products", split->parts,
+                       split->kernels.size(), times);
     replaceKernel(kernel, *split, symbols);
   }
 }

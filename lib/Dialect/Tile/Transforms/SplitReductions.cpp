@@ -65,7 +65,8 @@ private:
   Value addArgument(SplitKernel &kernel, SplitOperand operand, Type type);
   LogicalResult addPartsKernel(loop::ReduceOp reduce, const Parts &parts,
                                const Partials &partials, bool isTail);
-  LogicalResult redirect(loop::LoadOp load, SplitKernel &kernel, Value element,
+  template <typename AccessOp>
+  LogicalResult redirect(AccessOp access, SplitKernel &kernel, Value element,
                          Value part, const Parts &parts);
   void storeResults(SplitKernel &kernel, ValueRange values,
                     const Partials &partials, ArrayRef<Value> axes, Value part,
@@ -196,30 +197,31 @@ Value Splitter::addArgument(SplitKernel &kernel, SplitOperand operand,
   return kernel.kernel->getBody()->addArgument(type, kernel.kernel->getLoc());
 }
 
-/// Makes a load of the rest one of `kernel`, where iteration `element` is that
-/// of one part: of `part`, or of the tail if that is null.
-LogicalResult Splitter::redirect(loop::LoadOp load, SplitKernel &kernel,
+/// Makes an access of the rest one of `kernel`, where iteration `element` is
+/// that of one part: of `part`, or of the tail if that is null.
+template <typename AccessOp>
+LogicalResult Splitter::redirect(AccessOp access, SplitKernel &kernel,
                                  Value element, Value part,
                                  const Parts &parts) {
-  auto memref = cast<BlockArgument>(load.getMemref());
+  auto memref = cast<BlockArgument>(access.getMemref());
   SplitOperand operand = restOperands[memref.getArgNumber()];
-  MemRefType type = load.getMemRefType();
-  auto use = llvm::find(load.getIndices(), element);
-  AffineMap map = load.getMap();
-  if (use == load.getIndices().end() || parts.length == 0) {
-    load.getMemrefMutable().assign(addArgument(kernel, operand, type));
+  MemRefType type = access.getMemRefType();
+  auto use = llvm::find(access.getIndices(), element);
+  AffineMap map = access.getMap();
+  if (use == access.getIndices().end() || parts.length == 0) {
+    access.getMemrefMutable().assign(addArgument(kernel, operand, type));
     return success();
   }
-  if (llvm::count(load.getIndices(), element) != 1)
+  if (llvm::count(access.getIndices(), element) != 1)
     return failure();
-  MLIRContext *context = load.getContext();
+  MLIRContext *context = access.getContext();
   AffineExpr variable =
-      getAffineDimExpr(use - load.getIndices().begin(), context);
+      getAffineDimExpr(use - access.getIndices().begin(), context);
   if (!part) {
     map = map.replace(variable, variable + parts.count * parts.length,
                       map.getNumDims(), map.getNumSymbols());
-    load.setMap(map);
-    load.getMemrefMutable().assign(addArgument(kernel, operand, type));
+    access.setMap(map);
+    access.getMemrefMutable().assign(addArgument(kernel, operand, type));
     return success();
   }
 
@@ -249,15 +251,20 @@ LogicalResult Splitter::redirect(loop::LoadOp load, SplitKernel &kernel,
   if (auto plain = MemRefType::get(shape, type.getElementType());
       plain.getStridesAndOffset().first == viewStrides)
     operand.view = plain;
-  SmallVector<Value> indices(load.getIndices());
+  SmallVector<Value> indices(access.getIndices());
   indices.push_back(part);
-  OpBuilder at(load);
-  auto divided = loop::LoadOp::create(
-      at, load.getLoc(), addArgument(kernel, operand, operand.view),
-      AffineMap::get(map.getNumDims() + 1, 0, exprs, context), indices,
-      load.getCondition(), load.getOtherwise());
-  load.replaceAllUsesWith(divided.getResult());
-  load.erase();
+  OpBuilder at(access);
+  Value view = addArgument(kernel, operand, operand.view);
+  auto divided = AffineMap::get(map.getNumDims() + 1, 0, exprs, context);
+  if constexpr (std::is_same_v<AccessOp, loop::LoadOp>)
+    access.replaceAllUsesWith(
+        loop::LoadOp::create(at, access.getLoc(), view, divided, indices,
+                             access.getCondition(), access.getOtherwise())
+            .getResult());
+  else
+    loop::StoreOp::create(at, access.getLoc(), access.getValue(), view, divided,
+                          indices);
+  access.erase();
   return success();
 }
 
@@ -298,7 +305,7 @@ static LogicalResult shiftNumbers(loop::ReduceOp copy, Value part,
                                   const SymbolicSizes &sizes) {
   for (Operation *user :
        llvm::make_early_inc_range(copy.getInductionVar().getUsers())) {
-    if (isa<loop::LoadOp>(user))
+    if (isa<loop::LoadOp, loop::StoreOp>(user))
       continue;
     auto number = dyn_cast<arith::IndexCastOp>(user);
     if (!number)
@@ -366,9 +373,14 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
       builder.clone(op, mapping);
   }
   copy.walk([&](loop::LoadOp load) { loads.push_back(load); });
+  SmallVector<loop::StoreOp> stores;
+  copy.walk([&](loop::StoreOp store) { stores.push_back(store); });
   storeResults(kernel, copy.getResults(), partials, axes, part, parts.count);
   for (loop::LoadOp load : loads)
     if (failed(redirect(load, kernel, copy.getInductionVar(), part, parts)))
+      return failure();
+  for (loop::StoreOp store : stores)
+    if (failed(redirect(store, kernel, copy.getInductionVar(), part, parts)))
       return failure();
   return parts.length == 0 ? success() : shiftNumbers(copy, part, parts, sizes);
 }

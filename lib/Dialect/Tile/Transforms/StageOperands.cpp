@@ -37,6 +37,8 @@
 //     %d = tile.dot %b dims [0, 2], ...
 //     tile.barrier
 //
+// A sum of one chunk has no loop, and no barrier behind its product.
+//
 // Legality: the memref is not stored to. A barrier comes before any thread
 // reads what others copied or computed, and the last before any thread copies
 // over what others still read.
@@ -54,15 +56,14 @@ using namespace mlir;
 using namespace deplo;
 using namespace deplo::tile;
 
-/// Collects what `value` is computed from in `loop`: loads, and in `map` all
+/// Collects what `value` is computed from in `block`: loads, and in `map` all
 /// other operations on tiles.
-static bool findLoads(Value value, scf::ForOp loop,
-                      llvm::SetVector<LoadOp> &loads,
+static bool findLoads(Value value, Block *block, llvm::SetVector<LoadOp> &loads,
                       llvm::SetVector<Operation *> &map) {
   Operation *op = value.getDefiningOp();
-  if (!op || op->getParentOp() != loop)
+  if (!op || op->getBlock() != block)
     return !isa<BlockArgument>(value) ||
-           cast<BlockArgument>(value).getOwner() != loop.getBody() ||
+           cast<BlockArgument>(value).getOwner() != block ||
            value.getType().isIndex();
   if (value.getType().isIndex())
     return true;
@@ -74,7 +75,7 @@ static bool findLoads(Value value, scf::ForOp loop,
     return false;
   if (map.insert(op))
     for (Value operand : op->getOperands())
-      if (!findLoads(operand, loop, loads, map))
+      if (!findLoads(operand, block, loads, map))
         return false;
   return true;
 }
@@ -82,46 +83,45 @@ static bool findLoads(Value value, scf::ForOp loop,
 SmallVector<StagedOperands> tile::findOperands(KernelOp kernel) {
   llvm::SmallDenseSet<Value> stored;
   kernel.walk([&](StoreOp store) { stored.insert(store.getMemref()); });
-  struct OfLoop {
+  struct OfBlock {
     llvm::SetVector<LoadOp> loads;
     llvm::SetVector<Value> computed;
     llvm::SetVector<Operation *> map;
   };
-  llvm::MapVector<scf::ForOp, OfLoop> found;
+  llvm::MapVector<Block *, OfBlock> found;
   kernel.walk([&](DotOp dot) {
-    auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
-    if (!loop)
-      return;
+    Block *block = dot->getBlock();
     for (Value operand : {dot.getLhs(), dot.getRhs()}) {
-      OfLoop ofOperand;
-      if (!findLoads(operand, loop, ofOperand.loads, ofOperand.map) ||
+      OfBlock ofOperand;
+      if (!findLoads(operand, block, ofOperand.loads, ofOperand.map) ||
           ofOperand.loads.empty() ||
           llvm::any_of(ofOperand.loads, [&](LoadOp load) {
             return stored.contains(load.getMemref());
           }))
         continue;
-      OfLoop &ofLoop = found[loop];
-      ofLoop.loads.insert_range(ofOperand.loads);
-      ofLoop.map.insert_range(ofOperand.map);
+      OfBlock &ofBlock = found[block];
+      ofBlock.loads.insert_range(ofOperand.loads);
+      ofBlock.map.insert_range(ofOperand.map);
       if (!ofOperand.map.empty())
-        ofLoop.computed.insert(operand);
+        ofBlock.computed.insert(operand);
     }
   });
   SmallVector<StagedOperands> operands;
-  for (auto &[loop, ofLoop] : found) {
+  for (auto &entry : found) {
+    OfBlock &ofBlock = entry.second;
     // What else reads the loads would have to move behind the barrier as well.
     auto isKnown = [&](Operation *user) {
-      return isa<DotOp>(user) || ofLoop.map.contains(user);
+      return isa<DotOp>(user) || ofBlock.map.contains(user);
     };
-    ofLoop.loads.remove_if(
+    ofBlock.loads.remove_if(
         [&](LoadOp load) { return !llvm::all_of(load->getUsers(), isKnown); });
-    bool isComplete = llvm::all_of(ofLoop.map, [&](Operation *op) {
+    bool isComplete = llvm::all_of(ofBlock.map, [&](Operation *op) {
       return llvm::all_of(op->getUsers(), isKnown);
     });
-    if (!ofLoop.loads.empty() && isComplete)
-      operands.push_back({loop, ofLoop.loads.takeVector(),
-                          ofLoop.computed.takeVector(),
-                          ofLoop.map.takeVector()});
+    if (!ofBlock.loads.empty() && isComplete)
+      operands.push_back({entry.first, ofBlock.loads.takeVector(),
+                          ofBlock.computed.takeVector(),
+                          ofBlock.map.takeVector()});
   }
   return operands;
 }
@@ -146,9 +146,14 @@ int64_t StagedOperands::getBytes() const {
 }
 
 void tile::stageOperands(const StagedOperands &operands) {
-  scf::ForOp loop = operands.loop;
-  Location loc = loop.getLoc();
-  OpBuilder before(loop);
+  auto loop = dyn_cast<scf::ForOp>(operands.block->getParentOp());
+  LoadOp first = operands.loads.front();
+  Location loc = first.getLoc();
+  OpBuilder before(first);
+  if (loop)
+    before.setInsertionPoint(loop);
+  else
+    before.setInsertionPointToStart(operands.block);
   Value zero = arith::ConstantIndexOp::create(before, loc, 0);
   auto getCorner = [&](Value tile) {
     return SmallVector<Value>(cast<RankedTensorType>(tile.getType()).getRank(),
@@ -162,7 +167,7 @@ void tile::stageOperands(const StagedOperands &operands) {
   SmallVector<Operation *> map(operands.map);
   llvm::sort(map,
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  OpBuilder inside(loop.getContext());
+  OpBuilder inside(loc.getContext());
   inside.setInsertionPointAfter(last);
   for (Operation *op : map) {
     op->moveAfter(last);
@@ -215,6 +220,9 @@ void tile::stageOperands(const StagedOperands &operands) {
     replace(load, buffer, /*inDots=*/true);
     load.erase();
   }
-  inside.setInsertionPoint(loop.getBody()->getTerminator());
+  // The next chunk comes where others still read.
+  if (!loop)
+    return;
+  inside.setInsertionPoint(operands.block->getTerminator());
   BarrierOp::create(inside, loc);
 }

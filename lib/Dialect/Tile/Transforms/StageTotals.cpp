@@ -30,11 +30,13 @@
 // flight stay so from one inner loop to the next: both loops carry their
 // tokens.
 //
-// Legality: each thread reads what it wrote itself, so that no barrier is
-// needed. The monoid is associative by declaration; the order of additions is
-// fixed, and no value takes up more than `terms` products.
+// Legality: each total is one thread's, which reads what it wrote itself, so
+// that no barrier is needed. The monoid is associative by declaration; the
+// order of additions is fixed, and no value takes up more than `terms`
+// products.
 
 #include "PassSupport.h"
+#include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
 #include "deplo/Dialect/Tile/Analysis/TileGroups.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -65,6 +67,8 @@ static bool isZero(Value value) {
 static OpOperand *getStart(Value part) {
   if (auto dot = part.getDefiningOp<DotOp>())
     return &dot.getAccumulatorMutable();
+  if (auto dot = part.getDefiningOp<AsyncDotOp>())
+    return &dot.getAccumulatorMutable();
   if (auto loop = part.getDefiningOp<scf::ForOp>())
     return loop.getTiedLoopInit(cast<OpResult>(part));
   return nullptr;
@@ -91,6 +95,14 @@ TwoLevelSums TwoLevelSums::get(scf::ForOp loop) {
   return sums;
 }
 
+/// Whether several threads add to one total: then each needs its own.
+static bool areShared(const TwoLevelSums &sums) {
+  return llvm::any_of(sums.sums, [](const TwoLevelSums::Sum &sum) {
+    LayoutAttr layout = getLayout(sum.total);
+    return layout && !layout.getLinearLayout().isInjective();
+  });
+}
+
 int64_t TwoLevelSums::getBytes() const {
   int64_t bytes = 0;
   for (const Sum &sum : sums) {
@@ -98,6 +110,25 @@ int64_t TwoLevelSums::getBytes() const {
     bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
   }
   return bytes;
+}
+
+static bool isOfTensorCores(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return !loop.getBody()->getOps<AsyncDotOp>().empty() ||
+           llvm::any_of(loop.getBody()->getOps<DotOp>(), isOfTensorCores);
+  auto dot = dyn_cast<DotOp>(op);
+  return isa<AsyncDotOp>(op) || (dot && dot.getAtomAttr());
+}
+
+/// The lanes of a warp hold eight rows of an accumulator of tensor cores, which
+/// would be on the same banks.
+static void padTotals(AllocOp totals) {
+  constexpr int64_t alignment = 16, mostOfBytes = 4;
+  std::optional<PaddingEffect> effect = choosePadding(
+      totals, alignment, totals.getType().getSizeInBytes() / mostOfBytes);
+  if (effect)
+    setLayout(totals, SharedAttr::get(totals.getContext(), effect->pad,
+                                      /*swizzle=*/0));
 }
 
 void tile::stageTotals(TwoLevelSums &sums, int64_t chunks) {
@@ -178,6 +209,9 @@ void tile::stageTotals(TwoLevelSums &sums, int64_t chunks) {
           buffer);
   }
   scf::YieldOp::create(builder, loc, yielded);
+  for (auto [sum, buffer] : llvm::zip_equal(sums.sums, buffers))
+    if (isOfTensorCores(sum.start->getOwner()))
+      padTotals(buffer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,6 +247,11 @@ struct StageTotalsPass : tile::impl::StageTotalsPassBase<StageTotalsPass> {
     if (!target)
       return signalPassFailure();
     for (TwoLevelSums &sum : sums) {
+      if (areShared(sum)) {
+        remark::missed(sum.loop.getLoc(), options)
+            << "totals stay in registers: several threads have each";
+        continue;
+      }
       int64_t left = target.getSharedPerBlock() - getSharedBytes(kernel);
       if (sum.getBytes() > left) {
         remark::missed(sum.loop.getLoc(), options) << remark::add(

@@ -90,14 +90,9 @@ struct SwizzleSmemPass : tile::impl::SwizzleSmemPassBase<SwizzleSmemPass> {
     auto options = remark::RemarkOpts::name("SwizzleSmem")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    SmallVector<AllocOp> buffers;
-    kernel.walk([&](AllocOp alloc) { buffers.push_back(alloc); });
-    if (buffers.empty() || *choice == Choice::Never) {
-      remark::missed(kernel.getLoc(), options)
-          << (buffers.empty() ? "the kernel has no shared buffer"
-                              : "the schedule says never");
+    SmallVector<AllocOp> buffers = getBuffersToLayOut(kernel, *choice, options);
+    if (buffers.empty())
       return markAllAnalysesPreserved();
-    }
     SmallVector<std::string> reasons;
     for (AllocOp alloc : buffers) {
       std::optional<SwizzleEffect> effect = chooseSwizzle(alloc, alignment);

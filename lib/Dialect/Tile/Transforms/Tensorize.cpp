@@ -138,10 +138,11 @@ struct TensorizePass : tile::impl::TensorizePassBase<TensorizePass> {
           target.getChip().str());
       return markAllAnalysesPreserved();
     }
+    BuffersOfPieces buffers;
     for (DotOp dot : dots) {
       std::string reason;
       if (kind == AtomKind::Wgmma) {
-        if (succeeded(tensorizeWgmma(dot, sizes, target, options)))
+        if (succeeded(tensorizeWgmma(dot, sizes, target, buffers, options)))
           continue;
         // The same warps by the instruction that takes fragments.
         kind = AtomKind::MmaSync;
@@ -161,13 +162,16 @@ struct TensorizePass : tile::impl::TensorizePassBase<TensorizePass> {
   }
 
   LogicalResult tensorizeWgmma(DotOp dot, ArrayRef<int64_t> sizes,
-                               TargetAttr target, remark::RemarkOpts options) {
+                               TargetAttr target, BuffersOfPieces &buffers,
+                               remark::RemarkOpts options) {
     Location loc = dot.getLoc();
     std::string reason = target.getChip().str() + " has no wgmma, sm_90a does";
     FailureOr<AsyncDotOp> async = failure();
+    int64_t ofKernel = getOperation().getWarps().value_or(1);
     if (target.hasWgmma())
-      async = tensorizeAsync(dot, sizes, getOperation().getWarps().value_or(1),
-                             reason);
+      async = dot.getPrecision() == Precision::F32
+                  ? tensorizePieces(dot, sizes, ofKernel, buffers, reason)
+                  : tensorizeAsync(dot, sizes, ofKernel, reason);
     if (failed(async)) {
       remark::missed(loc, options) << remark::add("{0}", reason);
       return failure();
@@ -176,7 +180,8 @@ struct TensorizePass : tile::impl::TensorizePassBase<TensorizePass> {
     llvm::raw_string_ostream os(warps);
     llvm::interleave(async->getAtom().getWarps(), os, "x");
     remark::passed(loc, options) << remark::add(
-        "wgmma, {0} warps of tiles of {1}x{2}", warps, sizes[0], sizes[1]);
+        "wgmma{3}, {0} warps of tiles of {1}x{2}", warps, sizes[0], sizes[1],
+        async->isOfPieces() ? " of three pieces of bf16" : "");
     return success();
   }
 };

@@ -13,6 +13,9 @@
 //     atom<wgmma, warps = [8, 1]> : ...
 //   tile.await %t
 //
+// M of the instruction are the rows of the result or, where only these are
+// shared out among whole warpgroups (warp tiles of 32x16, say), its columns.
+//
 // Legality: products of f16 and bf16 are exact in f32; sums are in f32, in
 // another order. Operands are whole buffers, whose rows are summed over or are
 // those of the result, in whole swizzles for each warpgroup; and the tile is a
@@ -29,8 +32,7 @@ using namespace mlir;
 using namespace deplo;
 using namespace deplo::tile;
 
-/// The buffer that `operand` is all of; null if it is of none.
-static Value getWholeBuffer(Value operand) {
+Value tile::getWholeBuffer(Value operand) {
   auto read = operand.getDefiningOp<ReadOp>();
   if (!read ||
       read.getType().getShape() != read.getBuffer().getType().getShape())
@@ -41,12 +43,11 @@ static Value getWholeBuffer(Value operand) {
   return isWhole ? Value(read.getBuffer()) : Value();
 }
 
-FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
-                                           ArrayRef<int64_t> warpTile,
-                                           int64_t warps, std::string &reason) {
+FailureOr<AtomAttr> tile::getWgmmaAtom(DotOp dot, ArrayRef<int64_t> warpTile,
+                                       int64_t warps, int64_t elementBytes,
+                                       std::string &reason) {
   constexpr int64_t warpsPerGroup = 4, mostSwizzle = 128;
   RankedTensorType type = dot.getType();
-  Type element = dot.getLhs().getType().getElementType();
   int64_t rank = type.getRank();
   auto refuse = [&](const llvm::Twine &why) {
     reason = why.str();
@@ -54,24 +55,17 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
   };
   if (getLayout(dot.getResult()))
     return refuse("tiles have layouts already");
-  if (!type.getElementType().isF32() || !(element.isF16() || element.isBF16()))
-    return refuse("wgmma multiplies f16 or bf16 into f32");
-  Value lhs = getWholeBuffer(dot.getLhs()), rhs = getWholeBuffer(dot.getRhs());
-  if (!lhs || !rhs)
-    return refuse("wgmma reads operands from shared memory, stage_inputs put "
-                  "none there");
-  int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
   int64_t chunkBytes = dot.getContractedSize() * elementBytes;
   if (!llvm::is_contained({32, 64, 128}, chunkBytes))
     return refuse("a chunk has rows of " + llvm::Twine(chunkBytes) +
                   " bytes, wgmma reads 32, 64 or 128");
-  auto [row, column] =
-      std::minmax(dot.getRowAndColumn().first, dot.getRowAndColumn().second);
   FailureOr<SmallVector<int64_t>> found =
       getWarpsPerDim(dot, warpTile, warps, reason);
   if (failed(found))
     return failure();
   ArrayRef<int64_t> warpsPerDim = *found;
+  auto [ofLhs, ofRhs] = dot.getRowAndColumn();
+  auto [row, column] = getWgmmaDims(warpsPerDim, ofLhs, ofRhs);
   for (ArrayRef<int64_t> dims : {dot.getLhsDims(), dot.getRhsDims()}) {
     int64_t along = dims.back();
     if (along == rank)
@@ -86,16 +80,36 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
       return refuse("a warpgroup has " + llvm::Twine(ofGroup) +
                     " bytes of an operand's rows, not whole swizzles");
   }
-  llvm::Expected<LinearLayout> layout =
-      getWgmmaAccumulator({type.getShape(), warpsPerDim, unsigned(row),
-                           unsigned(column), element.getIntOrFloatBitWidth()});
+  llvm::Expected<LinearLayout> layout = getWgmmaAccumulator(
+      {type.getShape(), warpsPerDim, ofLhs, ofRhs, unsigned(8 * elementBytes)});
   if (!layout)
     return refuse(llvm::toString(layout.takeError()));
+  return AtomAttr::get(dot.getContext(), AtomKind::Wgmma, warpsPerDim);
+}
+
+FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
+                                           ArrayRef<int64_t> warpTile,
+                                           int64_t warps, std::string &reason) {
+  RankedTensorType type = dot.getType();
+  Type element = dot.getLhs().getType().getElementType();
+  auto refuse = [&](const llvm::Twine &why) {
+    reason = why.str();
+    return failure();
+  };
+  if (!type.getElementType().isF32() || !(element.isF16() || element.isBF16()))
+    return refuse("wgmma multiplies f16 or bf16 into f32");
+  Value lhs = getWholeBuffer(dot.getLhs()), rhs = getWholeBuffer(dot.getRhs());
+  if (!lhs || !rhs)
+    return refuse("wgmma reads operands from shared memory, stage_inputs put "
+                  "none there");
+  FailureOr<AtomAttr> atom = getWgmmaAtom(
+      dot, warpTile, warps, element.getIntOrFloatBitWidth() / 8, reason);
+  if (failed(atom))
+    return failure();
   OpBuilder builder(dot);
   auto async = AsyncDotOp::create(
       builder, dot.getLoc(), type, TokenType::get(dot.getContext()), lhs,
-      dot.getLhsDims(), rhs, dot.getRhsDims(), dot.getAccumulator(),
-      AtomAttr::get(dot.getContext(), AtomKind::Wgmma, warpsPerDim));
+      dot.getLhsDims(), rhs, dot.getRhsDims(), dot.getAccumulator(), *atom);
   AwaitOp::create(builder, dot.getLoc(), async.getToken());
   SmallVector<Value, 2> operands = {dot.getLhs(), dot.getRhs()};
   dot.getResult().replaceAllUsesWith(async.getResult());

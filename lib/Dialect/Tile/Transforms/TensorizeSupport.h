@@ -16,6 +16,16 @@ mlir::FailureOr<llvm::SmallVector<int64_t>>
 getWarpsPerDim(DotOp dot, llvm::ArrayRef<int64_t> warpTile, int64_t warps,
                std::string &reason);
 
+/// The atom of wgmma for `dot`, whose operands have elements of `elementBytes`
+/// in shared memory; else gives the reason.
+mlir::FailureOr<AtomAttr> getWgmmaAtom(DotOp dot,
+                                       llvm::ArrayRef<int64_t> warpTile,
+                                       int64_t warps, int64_t elementBytes,
+                                       std::string &reason);
+
+/// The buffer that `operand` is all of; null if it is of none.
+mlir::Value getWholeBuffer(mlir::Value operand);
+
 } // namespace deplo::tile
 
 #endif // DEPLO_LIB_DIALECT_TILE_TRANSFORMS_TENSORIZESUPPORT_H

@@ -25,6 +25,7 @@
 
 #include "deplo/Analysis/AffineRanges.h"
 #include "deplo/Dialect/AffineArithmetic.h"
+#include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/TileDims.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
@@ -117,6 +118,7 @@ private:
   LogicalResult convertLoop(Operation *loop);
   void convertRunning(loop::RunningOp running);
   LogicalResult convertReduce(loop::ReduceOp reduce);
+  LogicalResult convertFold(loop::ReduceOp reduce);
   LogicalResult convertLoad(loop::LoadOp load);
   LogicalResult convertStore(loop::StoreOp store);
   LogicalResult convertGather(loop::LoadOp load);
@@ -152,6 +154,8 @@ private:
   OpBuilder builder;
   SymbolicSizes sizes;
   KernelOp kernel;
+  /// The reduction of the rows of a product.
+  loop::ReduceOp fold;
   /// Extents of the parallel loops by number.
   SmallVector<int64_t> extents;
   DenseMap<Value, LoopVariable> variables;
@@ -543,7 +547,33 @@ void Tileifier::convertRunning(loop::RunningOp running) {
   values[running] = {tile.getResult(), dims};
 }
 
+/// The rows of a product are folded when all of it is there: their loop is a
+/// dimension of its tile.
+LogicalResult Tileifier::convertFold(loop::ReduceOp reduce) {
+  Location loc = reduce.getLoc();
+  unsigned dim = extents.size();
+  variables[reduce.getInductionVar()] = {dim, getIndexConstant(loc, 0)};
+  extents.push_back(reduce.getExtent());
+  if (failed(convertBlock(*reduce.getBody())))
+    return failure();
+  SmallVector<unsigned> dims = {dim};
+  for (Value value : reduce.getYield().getValues())
+    dims = unite(dims, values[value].dims);
+  SmallVector<Value> inputs;
+  for (Value value : reduce.getYield().getValues())
+    inputs.push_back(spread(loc, values[value], dims));
+  auto folded = ReduceOp::create(builder, loc, reduce.getMonoids(), inputs,
+                                 llvm::find(dims, dim) - dims.begin());
+  llvm::erase(dims, dim);
+  for (auto [before, after] :
+       llvm::zip_equal(reduce.getResults(), folded.getResults()))
+    values[before] = {after, dims};
+  return success();
+}
+
 LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
+  if (reduce == fold)
+    return convertFold(reduce);
   Location loc = reduce.getLoc();
   if (reduce.getExtent() == 0) {
     for (auto [kind, result] :
@@ -562,6 +592,11 @@ LogicalResult Tileifier::convertReduce(loop::ReduceOp reduce) {
       values[result] = TileValue(values[yielded]);
     return success();
   }
+  if (reduce.walk([](loop::StoreOp) { return WalkResult::interrupt(); })
+          .wasInterrupted())
+    return reduce.emitOpError("stores what it folds, which takes a reduction "
+                              "of rows of a product; store in a loop of its "
+                              "own");
   Value part;
   if (reduce.getPart())
     part = variables[reduce.getPart()].index;
@@ -705,6 +740,8 @@ void Tileifier::createKernel(ArrayRef<loop::ForOp> axisLoops) {
       builder, source.getLoc(), source.getSymName(),
       source.getBody()->getArgumentTypes(), axes,
       dyn_cast_if_present<ScheduleAttr>(source.getScheduleAttr()));
+  if (Attribute pieces = source->getAttr(piecesAttrName))
+    kernel->setAttr(piecesAttrName, pieces);
   for (auto [before, after] :
        llvm::zip_equal(source.getArguments(), kernel.getMemrefs())) {
     after.setLoc(before.getLoc());
@@ -730,6 +767,8 @@ FailureOr<KernelOp> Tileifier::run() {
       axisLoops, [](loop::ForOp loop) { return loop.getExtent() == 0; });
   if (isEmpty)
     axisLoops.clear();
+  if (auto contraction = loop::findContraction(source))
+    fold = contraction->fold;
   createKernel(axisLoops);
   if (!isEmpty && failed(convertBlock(*source.getBody()))) {
     kernel.erase();

@@ -28,6 +28,8 @@
 // barrier of all threads goes. Registers are those that a block has.
 
 #include "PassSupport.h"
+#include "deplo/Analysis/Occupancy.h"
+#include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -198,16 +200,25 @@ FailureOr<ProducerOp> tile::warpSpecialize(scf::ForOp loop,
 }
 
 /// Registers of a thread of the producer and of each of the kernel's warps:
-/// few for the one, all others for the rest, as the hardware grants them.
+/// few for the one, all others for the rest, as the hardware grants them to as
+/// many blocks as shared memory has room for.
 static SmallVector<int64_t> chooseRegisters(KernelOp kernel,
                                             TargetAttr target) {
-  constexpr int64_t threadsPerWarp = 32, unit = 8, ofProducer = 40, most = 240;
+  int64_t sharedBytes = 0, sums = 0;
+  kernel.walk(
+      [&](AllocOp alloc) { sharedBytes += alloc.getType().getSizeInBytes(); });
+  // Of pieces, what a scale comes to is added to the sums in registers.
+  kernel.walk([&](AsyncDotOp dot) {
+    sums += getRegisters(dot.getResult()) * (dot.isOfPieces() ? 2 : 1);
+  });
+  int64_t needed =
+      std::max(sums, estimateRegisters(kernel)) + registersBesideSums;
+  TargetDescription description = describe(target);
   int64_t warps = *kernel.getWarps();
-  int64_t threads = (warps + ProducerOp::warps) * threadsPerWarp;
-  int64_t atStart = target.getRegistersPerMultiprocessor() / threads / unit *
-                    unit * threads / threadsPerWarp;
-  int64_t left = (atStart - ofProducer * ProducerOp::warps) / warps;
-  return {ofProducer, std::min(left / unit * unit, most)};
+  int64_t blocks = countResidentRoles(description, warps, needed, sharedBytes);
+  RoleRegisters registers =
+      shareRegisters(description, warps, std::max<int64_t>(blocks, 1));
+  return {registers.ofProducer, registers.ofOthers};
 }
 
 namespace {

@@ -188,21 +188,6 @@ func.func @operand_of_coordinates(%x: tensor<64x32xf32>, %w: tensor<32x48xf32>) 
 
 #rows = affine_map<(m, n, k) -> (m, k)>
 #columns = affine_map<(m, n, k) -> (k, n)>
-
-// A sum of rows would need another loop.
-// CHECK-LABEL: func.func @sum_of_rows
-// CHECK-COUNT-2: graph.fused
-// REMARK: {{a kernel with a contraction folds nothing else|keep different axes}}
-func.func @sum_of_rows(%x: tensor<64x32xf32>, %v: tensor<32x48xf32>) -> tensor<64xf32> {
-  %g = graph.contract %x by #rows, %v by #columns : (tensor<64x32xf32>, tensor<32x48xf32>) -> tensor<64x48xf32>
-  %s = graph.reduce add %g axes [1] : tensor<64x48xf32> -> tensor<64xf32>
-  return %s : tensor<64xf32>
-}
-
-// -----
-
-#rows = affine_map<(m, n, k) -> (m, k)>
-#columns = affine_map<(m, n, k) -> (k, n)>
 #heads = affine_map<(m, d) -> (d floordiv 16, m, d mod 16)>
 #values = affine_map<(h, m, n, k) -> (h, k, n)>
 #scores = affine_map<(h, m, n, k) -> (h, m, k)>

@@ -206,3 +206,24 @@ tile.kernel @computed(%x: memref<64x512xf16>, %q: memref<512x32xi8>, %y: memref<
   }
   tile.store %s, %y[%i, %j] : tensor<64x32xf32>, memref<64x32xf32>
 }
+
+// -----
+
+// A sum of one chunk has no loop, and no barrier behind its product.
+
+// CHECK-LABEL: tile.kernel @one_chunk
+// CHECK:         tile.copy %x{{.*}} to %[[X:.+]] :
+// CHECK-NEXT:    tile.copy %w{{.*}} to %[[W:.+]] :
+// CHECK-NEXT:    tile.barrier
+// CHECK-NEXT:    %[[A:.+]] = tile.read %[[X]]
+// CHECK-NEXT:    %[[B:.+]] = tile.read %[[W]]
+// CHECK-NEXT:    %[[D:.+]] = tile.dot %[[A]] dims [0, 2], %[[B]] dims [2, 1]
+// CHECK-NEXT:    tile.store %[[D]]
+tile.kernel @one_chunk(%x: memref<64x32xf32>, %w: memref<32x32xf32>, %y: memref<64x32xf32>) axes(%i = 64 step 64 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+  %a = tile.load %x[%i, %c0] : memref<64x32xf32> -> tensor<64x32xf32>
+  %b = tile.load %w[%c0, %c0] : memref<32x32xf32> -> tensor<32x32xf32>
+  %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<64x32xf32>, tensor<32x32xf32>, tensor<64x32xf32>
+  tile.store %d, %y[%i, %c0] : tensor<64x32xf32>, memref<64x32xf32>
+}

@@ -61,3 +61,27 @@ tile.kernel @one_level(%x: memref<32x512xf32>, %w: memref<512x32xf32>, %y: memre
   }
   tile.store %s, %y[%c0, %c0] : tensor<32x32xf32, #acc>, memref<32x32xf32>
 }
+
+#acc2 = #tile.layout<[32, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 4], [0, 8], [0, 16]], warp = [[0, 0]]>
+#lhs2 = #tile.layout<[32, 4], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 0], [0, 0], [0, 0]], warp = [[0, 0]]>
+#rhs2 = #tile.layout<[4, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0]], lane = [[0, 0], [0, 0], [0, 4], [0, 8], [0, 16]], warp = [[0, 0]]>
+
+// Two warps would add to the same totals.
+// CHECK-LABEL: tile.kernel @replicated
+// CHECK-NOT:     tile.alloc
+// REMARK: StageTotals | Category:deplo-stage-totals | Function=replicated
+// REMARK-SAME: totals stay in registers: several threads have each
+tile.kernel @replicated(%x: memref<32x4096xf32>, %w: memref<4096x32xf32>, %y: memref<32x32xf32>) axes(%i = 1 step 1 grid) warps(2) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c4096 = arith.constant 4096 : index
+  %zeros = arith.constant dense<0.0> : tensor<32x32xf32, #acc2>
+  %s = scf.for %k = %c0 to %c4096 step %c4 iter_args(%total = %zeros) -> (tensor<32x32xf32, #acc2>) {
+    %a = tile.load %x[%c0, %k] : memref<32x4096xf32> -> tensor<32x4xf32, #lhs2>
+    %b = tile.load %w[%k, %c0] : memref<4096x32xf32> -> tensor<4x32xf32, #rhs2>
+    %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<32x4xf32, #lhs2>, tensor<4x32xf32, #rhs2>, tensor<32x32xf32, #acc2>
+    %t = arith.addf %total, %d : tensor<32x32xf32, #acc2>
+    scf.yield %t : tensor<32x32xf32, #acc2>
+  }
+  tile.store %s, %y[%c0, %c0] : tensor<32x32xf32, #acc2>, memref<32x32xf32>
+}

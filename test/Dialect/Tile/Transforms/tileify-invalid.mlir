@@ -46,3 +46,18 @@ loop.kernel @counter(%y: memref<8xi64>) {
     loop.store %a, %y[%i] : memref<8xi64>
   }
 }
+
+// -----
+
+// Only rows of a product are folded when all of them are there.
+loop.kernel @no_product(%x: memref<512x64xf32>, %y: memref<512x64xf32>, %m: memref<512xf32>) {
+  loop.for %i = 0 to 512 {
+    // expected-error @below {{stores what it folds, which takes a reduction of rows of a product; store in a loop of its own}}
+    %max = loop.reduce max %j = 0 to 64 : f32 {
+      %a = loop.load %x[%i, %j] : memref<512x64xf32>
+      loop.store %a, %y[%i, %j] : memref<512x64xf32>
+      loop.yield %a : f32
+    }
+    loop.store %max, %m[%i] : memref<512xf32>
+  }
+}

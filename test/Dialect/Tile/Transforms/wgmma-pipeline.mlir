@@ -44,7 +44,7 @@
 // ROLES-LABEL: tile.kernel @mm
 // ROLES:         %[[FULL:.+]] = tile.mbarriers arrivals 2
 // ROLES:         %[[EMPTY:.+]] = tile.mbarriers arrivals 8 : !tile.mbarriers<3>
-// ROLES-NEXT:    tile.producer registers [40, 232] {
+// ROLES-NEXT:    tile.producer registers [24, 104] {
 // ROLES:           scf.for
 // ROLES:             %[[BEFORE:.+]] = arith.subi
 // ROLES-NEXT:        tile.mbarrier_wait %[[EMPTY]][%{{.+}}] phase %[[BEFORE]]
@@ -75,7 +75,7 @@
 // REMARK-DAG: [Passed] Tensorize | Category:deplo-tensorize | Function=mm | Remark="wgmma, 8x1 warps of tiles of 16x64"
 // REMARK-DAG: [Passed] TmaCopy | Category:deplo-tma-copy | Function=mm | Remark="%x is copied by a tensor map, on 3 barriers"
 // REMARK-DAG: [Passed] SplitInnerForSwizzle | Category:deplo-split-inner-for-swizzle | Function=mm | Remark="the buffer of %x has rows of one swizzle of 128 bytes"
-// REMARK-DAG: [Passed] WarpSpecialize | Category:deplo-warp-specialize | Function=mm | Remark="a warpgroup of 40 registers a thread starts copies, 8 warps of 232 compute"
+// REMARK-DAG: [Passed] WarpSpecialize | Category:deplo-warp-specialize | Function=mm | Remark="a warpgroup of 24 registers a thread starts copies, 8 warps of 104 compute"
 // REMARK-DAG: [Passed] OverlapDots | Category:deplo-overlap-dots | Function=mm | Remark="contractions are awaited an iteration later"
 
 tile.kernel @mm(%x: memref<250x256xbf16>, %w: memref<256x256xbf16>, %y: memref<250x256xf32>) axes(%i = 250 step 128 grid, %j = 256 step 64 grid) warps(8) attributes {schedule = #tile.schedule<block = [128, 64], warps = 8, vector = 8, chunk = 64, stages = 3, atom = wgmma, warp_tile = [16, 64]>} {

@@ -13,7 +13,8 @@
 namespace deplo::loop {
 
 /// A kernel whose parallel loops enclose sums of products of two operands, each
-/// of which leaves out a loop that the other has, and the same in all sums.
+/// of which leaves out a loop that the other has, and the same in all sums. The
+/// innermost of the loops may be a reduction of the sums' rows instead.
 struct Contraction {
   /// A load, or what is computed element by element from loads.
   struct Operand {
@@ -41,12 +42,19 @@ struct Contraction {
   Operand lhs, rhs;
   /// The parallel loops, outermost first.
   llvm::SmallVector<ForOp> axes;
-  /// Positions in `axes`: of the innermost loop that only `lhs` has, and of the
-  /// innermost one that only `rhs` has.
+  /// The reduction around the sums, if there is one: a row of the result is
+  /// folded and its columns are no axis.
+  ReduceOp fold;
+  /// Positions in `axes`, and behind them that of `fold`: of the innermost loop
+  /// that only `lhs` has, and of the innermost one that only `rhs` has.
   unsigned rowAxis, columnAxis;
 
-  int64_t getRows() { return axes[rowAxis].getExtent(); }
-  int64_t getColumns() { return axes[columnAxis].getExtent(); }
+  bool foldsRows() { return fold != nullptr; }
+  /// The variable and the extent of a loop by its position.
+  mlir::Value getVariable(unsigned position);
+  int64_t getExtent(unsigned position);
+  int64_t getRows() { return getExtent(rowAxis); }
+  int64_t getColumns() { return getExtent(columnAxis); }
   int64_t getDepth() { return reduce.getExtent(); }
   /// Iterations of all other axes.
   int64_t getBatches();

@@ -127,7 +127,7 @@ def Loop_ReduceOp : Loop_LoopOp<"reduce", [SingleBlockImplicitTerminator<"YieldO
     - C1: the extent is not negative.
     - C2: one monoid, one result and one yielded value of the same type for each
       reduction, at least one.
-    - C3: the body does not store.
+    - C3: the body stores no element in two iterations (C6 of `loop.store`).
     - C4: the body has one index argument.
     - C5: results are integers or floats, or (in a `tile.kernel`) tiles of them.
     - C6: the monoids are defined for them.

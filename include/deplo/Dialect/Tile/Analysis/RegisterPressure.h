@@ -7,6 +7,9 @@
 #define DEPLO_DIALECT_TILE_ANALYSIS_REGISTERPRESSURE_H
 
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Target/TargetDescription.h"
+
+#include <optional>
 
 namespace deplo::tile {
 
@@ -24,6 +27,14 @@ int64_t estimateLoopRegisters(KernelOp kernel);
 /// 32-bit registers of a thread that `tile` occupies. Constants, masks and
 /// repetitions need not be kept.
 int64_t getRegisters(mlir::Value tile);
+
+/// Blocks of a contraction that a multiprocessor has room for, which have
+/// `sharedBytes` of shared memory: as many as registers, warps and shared
+/// memory allow, since ptxas finds an order of multiply-adds with few values
+/// ahead if it is asked to. Nothing for other kernels.
+std::optional<int64_t> countContractionBlocks(KernelOp kernel,
+                                              int64_t sharedBytes,
+                                              const TargetDescription &target);
 
 } // namespace deplo::tile
 

@@ -109,9 +109,19 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
     %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %c atom<wgmma, warps = [8, 1]> : !tile.buffer<128x64xbf16, #tile.shared<swizzle = 128>>, !tile.buffer<256x64xbf16, #tile.shared<swizzle = 128>>, tensor<128x256xf32>
     ```
 
+    Operands with one more dimension, in front, are of pieces of f32: each number
+    is `p[0] + 2^-8 p[1] + 2^-16 p[2]`, and the three smallest of nine products
+    are left out, as in a `tile.dot` with precision `f32`. Sums of these are
+    awaited at once, so that the result is there without the token.
+
+    ```mlir
+    %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %c atom<wgmma, warps = [8, 1]> : !tile.buffer<3x128x32xbf16, #tile.shared<swizzle = 64>>, !tile.buffer<3x128x32xbf16, #tile.shared<swizzle = 64>>, tensor<128x128xf32>
+    ```
+
     Constraints:
-    - C1: each operand has one entry of `dims` for each dimension, all different,
-      none greater than the result's rank, which is one of the last two.
+    - C1: each operand has one entry of `dims` for each dimension, but for one of
+      pieces, all different, none greater than the result's rank, which is one of
+      the last two.
     - C2: sizes along equal dimensions are equal; each dimension of the result is
       a dimension of an operand.
     - C3: the operands are both of f16 or both of bf16, the accumulator of f32.
@@ -121,6 +131,7 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
     - C6: the token is awaited exactly once.
     - C7: in its block, nothing but an `async_dot`'s accumulator uses the result
       before the token is awaited.
+    - C8: both operands are of pieces or none, which are three, of bf16.
   }];
   let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$lhs, DenseI64ArrayAttr:$lhsDims,
                        Arg<Tile_BufferType, "", [MemRead]>:$rhs, DenseI64ArrayAttr:$rhsDims,
@@ -132,8 +143,10 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// Whether operands are of pieces of f32.
+    bool isOfPieces() { return getLhs().getType().getRank() > static_cast<int64_t>(getLhsDims().size()); }
     int64_t getContractedSize() {
-      return getLhs().getType().getShape()[::llvm::find(getLhsDims(), getResult().getType().getRank()) - getLhsDims().begin()];
+      return getLhs().getType().getShape().take_back(getLhsDims().size())[::llvm::find(getLhsDims(), getResult().getType().getRank()) - getLhsDims().begin()];
     }
     /// The last dimensions of the result that only `lhs` and only `rhs` have.
     ::std::pair<unsigned, unsigned> getRowAndColumn();

@@ -19,6 +19,8 @@ def Tile_Dialect : Dialect {
 
     Discardable attributes of this dialect:
     - `tile.target` (`#tile.target`) on a module: the machine that is compiled for;
+    - `tile.pieces` (array of i64) on a kernel: its last arguments hold the pieces
+      of bf16 of these arguments of f32 (`split_pieces`);
     - `tile.launch` (`#tile.launch`) on the device function that a kernel became;
     - `tile.unroll` (i64) on `scf.for`: how often the loop is unrolled.
   }];

@@ -416,7 +416,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $lhs `dims` $lhsDims `,` $rhs `dims` $rhsDims `,` $accumulator (`precision` $precision^)?
-    custom<Atom>($atom) attr-dict `:`
+    `` custom<Atom>($atom) attr-dict `:`
     type($lhs) `,` type($rhs) `,` type($accumulator)
   }];
   let hasVerifier = 1;
@@ -642,5 +642,6 @@ def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure, SameOperandsAndResul
 }
 
 include "deplo/Dialect/Tile/IR/TileAsyncOps.td"
+include "deplo/Dialect/Tile/IR/TileClusterOps.td"
 
 #endif // DEPLO_DIALECT_TILE_IR_TILEOPS_TD

@@ -242,6 +242,45 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
+def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
+  let summary = "operands of f32 go through memory as pieces of bf16, for wgmma";
+  let description = [{
+    With precision `f32`, wgmma multiplies numbers of f32 as three pieces of bf16
+    each. Where the model says that this is quicker than other ways to compute a
+    contraction, kernels of their own write the pieces of its operands, once for
+    all contractions that read them, and the contraction takes them as further
+    arguments, from where tensor maps copy them. Before:
+
+    ```mlir
+    func.func @main(%x: memref<2048x1024xf32>, %w: memref<1024x2048xf32>, %y: memref<2048x2048xf32> {loop.result}) {
+      loop.launch @mm(%x, %w, %y) : memref<2048x1024xf32>, memref<1024x2048xf32>, memref<2048x2048xf32>
+      return
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%x: memref<2048x1024xf32>, %w: memref<1024x2048xf32>, %y: memref<2048x2048xf32> {loop.result}) {
+      %p = memref.alloc() : memref<3x2048x1024xbf16>
+      loop.launch @pieces(%x, %p) : memref<2048x1024xf32>, memref<3x2048x1024xbf16>
+      %q = memref.alloc() : memref<3x1024x2048xbf16>
+      loop.launch @pieces_0(%w, %q) : memref<1024x2048xf32>, memref<3x1024x2048xbf16>
+      loop.launch @mm(%x, %w, %y, %p, %q) : memref<2048x1024xf32>, memref<1024x2048xf32>, memref<2048x2048xf32>, memref<3x2048x1024xbf16>, memref<3x1024x2048xbf16>
+      return
+    }
+    ```
+
+    The contraction's body stays as it is; `tile.pieces` says which arguments the
+    last ones are pieces of, and `tensorize` copies these instead.
+  }];
+  let options = [
+    Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
+    Option<"precision", "precision", "std::string", "\"ieee\"",
+           "what products of f32 may be computed in: ieee, f32 or tf32">];
+  let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
+}
+
 def ConcatGridsPass : Pass<"deplo-concat-grids", "::mlir::ModuleOp"> {
   let summary = "launches that share an operand become one, of the blocks of all";
   let description = [{
@@ -495,6 +534,37 @@ def ClusterReducePass : Pass<"deplo-cluster-reduce", "::deplo::tile::KernelOp"> 
 
     Needs a target with clusters, one inner dimension that is reduced, and
     accesses that start at constants along it.
+
+    Of a contraction on tensor cores, chunks are shared, and then the columns of
+    the result's tile (its rows, where these are N of the instruction):
+
+    ```mlir
+    tile.kernel @mm(...) axes(%i = 512 step 64 grid, %j = 2048 step 128 grid) {
+      %d = scf.for %k = %c0 to %c2048 step %c64 iter_args(...) -> (tensor<64x128xf32>) {
+        %a = tile.load %x[%i, %k] : memref<512x2048xbf16> -> tensor<64x64xbf16>
+        ...
+      }
+      tile.store %d, %y[%i, %j] : tensor<64x128xf32>, memref<512x2048xf32>
+    }
+    ```
+
+    becomes, with four blocks,
+
+    ```mlir
+    tile.kernel @mm(...) axes(%i = 512 step 64 grid, %j = 2048 step 128 grid, %p = 128 step 32 cluster) {
+      %first = arith.muli %p, %c16 : index
+      %d = scf.for %k = %c0 to %c512 step %c64 iter_args(...) -> (tensor<64x128xf32>) {
+        %n = arith.addi %k, %first : index
+        %a = tile.load %x[%i, %n] : memref<512x2048xbf16> -> tensor<64x64xbf16>
+        ...
+      }
+      %s = tile.cluster_reduce_scatter %d dim 1 : tensor<64x128xf32> -> tensor<64x32xf32>
+      %m = arith.addi %j, %p : index
+      tile.store %s, %y[%i, %m] : tensor<64x32xf32>, memref<512x2048xf32>
+    }
+    ```
+
+    Needs as many chunks for each block, and columns that a thread has all of.
   }];
   let options = [
     Option<"blocks", "blocks", "int64_t", "0", "the most blocks of a cluster, in place of the schedule's">,

@@ -141,6 +141,26 @@ chooseTensorCores(loop::Contraction &contraction, Precision precision,
                   const SymbolicSizes &sizes, const MmaPins &pins,
                   std::optional<AtomKind> atom, std::string &error);
 
+/// Whether wgmma can multiply the pieces of the operands of `contraction`,
+/// which are of f32 as they are in memory.
+bool suitsPieces(loop::Contraction &contraction, Precision precision,
+                 const TargetDescription &target, const SymbolicSizes &sizes);
+
+/// The schedule of a contraction by wgmma of pieces, if it is one that `atom`
+/// pins or takes less time than all others.
+std::optional<MmaChoice>
+choosePieces(loop::Contraction &contraction, Precision precision,
+             const TargetDescription &target, const SymbolicSizes &sizes,
+             const MmaPins &pins, std::optional<AtomKind> atom);
+
+/// The attribute of a kernel that says of which arguments the last ones hold
+/// the pieces.
+inline constexpr llvm::StringLiteral piecesAttrName = "tile.pieces";
+
+/// The argument of `kernel` that holds the pieces of `memref`; null if none
+/// does.
+mlir::Value getPieces(KernelOp kernel, mlir::Value memref);
+
 /// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
 /// Fails with an error at `module`.
 mlir::FailureOr<int64_t> parsePinnedParts(llvm::StringRef schedule,
@@ -241,7 +261,8 @@ void stageRows(llvm::ArrayRef<StagedRow> rows);
 
 /// The operands of a contraction that a loop over chunks loads.
 struct StagedOperands {
-  mlir::scf::ForOp loop;
+  /// The body of the loop over chunks, or of the kernel if there is one chunk.
+  mlir::Block *block;
   llvm::SmallVector<LoadOp> loads;
   /// Operands that are computed of loads, and the operations that do.
   llvm::SmallVector<mlir::Value> computed;
@@ -250,7 +271,7 @@ struct StagedOperands {
   int64_t getBytes() const;
 };
 
-/// The operands of tile.dots that are loaded in loops, or computed of that.
+/// The operands of tile.dots that are loads beside them, or computed of that.
 llvm::SmallVector<StagedOperands> findOperands(KernelOp kernel);
 
 /// Copies each chunk of the operands to shared memory and reads it there; what
@@ -421,6 +442,15 @@ mlir::LogicalResult tensorizeDot(DotOp dot, AtomKind kind,
 mlir::FailureOr<AsyncDotOp> tensorizeAsync(DotOp dot,
                                            llvm::ArrayRef<int64_t> warpTile,
                                            int64_t warps, std::string &reason);
+
+/// Buffers of f32, and those of their pieces that took their place.
+using BuffersOfPieces = llvm::SmallDenseMap<mlir::Value, mlir::Value>;
+
+/// The same of a dot of f32, whose kernel has the pieces of its operands:
+/// copies these. `buffers` are those that other dots made.
+mlir::FailureOr<AsyncDotOp>
+tensorizePieces(DotOp dot, llvm::ArrayRef<int64_t> warpTile, int64_t warps,
+                BuffersOfPieces &buffers, std::string &reason);
 
 /// Makes a pipelined loop read the fragments of tensor cores a step ahead.
 /// Returns whether it is such a loop.

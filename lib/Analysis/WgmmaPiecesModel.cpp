@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "deplo/Analysis/WgmmaPiecesModel.h"
+
+#include "TileCandidates.h"
+
+#include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/Occupancy.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+namespace deplo {
+
+static constexpr int64_t lanes = 32, warpsPerGroup = 4;
+static constexpr int64_t instructionRows = 64, warpRows = 16, leastColumns = 32,
+                         mostColumns = 128;
+/// Of summed elements, after which sums go to accumulators in f32.
+static constexpr int64_t chunkDepth = 32;
+static constexpr int64_t numPieces = 3, pieceBytes = 2;
+/// Products of pieces for one of f32, and how often a chunk's sums are read in
+/// registers: scaled twice, and added.
+static constexpr int64_t productsOfPieces = 6, passes = 3;
+/// Of shared memory, which a multiprocessor reads in a cycle.
+static constexpr double lineBytes = 128;
+/// Of a block's barriers.
+static constexpr int64_t barrierBytes = 1024;
+/// Registers of a thread beside accumulators.
+static constexpr int64_t forAddresses = 64;
+
+// Fitted to schedules of squares of 1024 to 8192, measured on an H200.
+
+/// The part of the rate on the data sheet that the power of a device allows.
+static constexpr double reachedRate = 0.67;
+/// What copies to shared memory take of its time, in times that of reading as
+/// many bytes.
+static constexpr double costOfCopies = 1.75;
+/// From a copy's start to its bytes.
+static constexpr double copyNanoseconds = 650;
+/// From the last instruction of a scale to its sums, which another warpgroup's
+/// instructions hide.
+static constexpr double passNanoseconds = 60;
+/// A block's start, its first copies and its last stores.
+static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
+/// What L2 gives all multiprocessors together, in times the bandwidth of
+/// memory.
+static constexpr double fillBandwidth = 3.5;
+/// A launch, and the part of the bandwidth on the data sheet of kernels that
+/// write pieces.
+static constexpr double launchNanoseconds = 1500, reachedBandwidth = 0.85;
+/// What counts of the shorter of computing and reading.
+static constexpr double shareOfStream = 0.25;
+/// What is written stays in L2 if it takes so much of it.
+static constexpr double partOfL2 = 0.6;
+
+/// Of a multiprocessor's copies for a chunk.
+static int64_t getCopiedBytes(const MmaChoice &choice,
+                              const ContractionFacts &facts) {
+  return (choice.blockRows * facts.ofRows.count +
+          choice.blockColumns * facts.ofColumns.count) *
+         choice.chunk * numPieces * pieceBytes;
+}
+
+static bool fits(MmaChoice &choice, const ContractionFacts &facts,
+                 const TargetDescription &target) {
+  int64_t threads = (choice.warps + warpsPerGroup) * lanes;
+  if (threads > target.threadsPerBlock)
+    return false;
+  // Accumulators, and what instructions of one of them add up.
+  choice.registersPerThread =
+      (facts.sums + 1) * choice.warpRows * choice.warpColumns / lanes +
+      forAddresses;
+  choice.sharedBytes =
+      getCopiedBytes(choice, facts) * choice.stages + barrierBytes +
+      facts.getTotalBytes(choice.blockRows, choice.blockColumns);
+  choice.blocksPerMultiprocessor = 1;
+  return choice.registersPerThread <=
+             shareRegisters(target, choice.warps, /*blocks=*/1).ofOthers &&
+         choice.sharedBytes <= target.sharedPerBlock;
+}
+
+/// What a block takes for a chunk while `blocks` run: instructions, what these
+/// read of shared memory, what one warpgroup does between them, or copies.
+static double estimateChunk(const MmaChoice &choice,
+                            const ContractionFacts &facts,
+                            const TargetDescription &target, int64_t blocks) {
+  double multiplyAddsPerNanosecond = reachedRate * target.wgmmaFlopsPerSecond /
+                                     2e9 / target.multiprocessors /
+                                     productsOfPieces;
+  double cyclesPerNanosecond =
+      target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
+  double arithmetic = double(facts.sums) * choice.blockRows *
+                      choice.blockColumns * choice.chunk /
+                      multiplyAddsPerNanosecond;
+  double groups = double(choice.warps) / warpsPerGroup;
+  double ofGroup = arithmetic / groups +
+                   double(facts.sums) * passes *
+                       (passNanoseconds + choice.warpRows * choice.warpColumns /
+                                              lanes / cyclesPerNanosecond);
+  double copiedBytes = getCopiedBytes(choice, facts);
+  double readBytes = double(facts.sums) * productsOfPieces * pieceBytes *
+                     choice.chunk * choice.blockRows / instructionRows *
+                     (choice.blockColumns / choice.warpColumns) *
+                     (instructionRows + choice.warpColumns);
+  double shared = (readBytes + costOfCopies * copiedBytes) / lineBytes /
+                  cyclesPerNanosecond;
+  double bandwidth = target.dramBytesPerSecond / 1e9;
+  double fill = std::max(copiedBytes * target.multiprocessors /
+                             (bandwidthBurst * bandwidth),
+                         blocks * copiedBytes / (fillBandwidth * bandwidth));
+  double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
+  return std::max({arithmetic, shared, ofGroup, fill, refill});
+}
+
+/// Of both operands.
+static double getElements(const ContractionFacts &facts) {
+  return double(facts.batches) * facts.depth *
+         (facts.rows * facts.ofRows.count +
+          facts.columns * facts.ofColumns.count);
+}
+
+/// What it takes to read all pieces from memory, where they are not in L2.
+static double estimateStream(const ContractionFacts &facts,
+                             const TargetDescription &target) {
+  double bytes = getElements(facts) * numPieces * pieceBytes;
+  double bandwidth = target.dramBytesPerSecond / 1e9 * reachedBandwidth *
+                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
+  return bytes / bandwidth;
+}
+
+/// What kernels take that write the pieces of both operands.
+static double estimateSplit(const ContractionFacts &facts,
+                            const TargetDescription &target) {
+  constexpr int64_t wholeBytes = 4;
+  double bytes = getElements(facts) * (wholeBytes + numPieces * pieceBytes);
+  double bandwidth = target.dramBytesPerSecond / 1e9 * reachedBandwidth *
+                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
+  return bytes / bandwidth +
+         launchNanoseconds * (facts.ofRows.count + facts.ofColumns.count);
+}
+
+/// What all blocks take, one on each multiprocessor, wave after wave.
+static double estimate(MmaChoice &choice, const ContractionFacts &facts,
+                       const TargetDescription &target) {
+  choice.blocks = facts.batches *
+                  int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
+                  int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
+  double chunks = llvm::divideCeil(facts.depth, choice.chunk);
+  choice.waves = double(choice.blocks) / target.multiprocessors;
+  double nanoseconds = firstBlockNanoseconds - blockNanoseconds;
+  for (int64_t rest = choice.blocks; rest > 0;) {
+    int64_t wave = std::min(rest, target.multiprocessors);
+    int64_t waves = rest / wave;
+    nanoseconds +=
+        waves * (chunks * estimateChunk(choice, facts, target, wave) +
+                 blockNanoseconds);
+    rest -= waves * wave;
+  }
+  double streamed = estimateStream(facts, target);
+  return std::max(nanoseconds, streamed) +
+         std::min(nanoseconds, streamed) * shareOfStream +
+         estimateSplit(facts, target);
+}
+
+std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
+                                             const TargetDescription &target,
+                                             const MmaPins &pins,
+                                             std::string &error) {
+  int64_t widest = std::clamp<int64_t>(llvm::PowerOf2Ceil(facts.columns),
+                                       leastColumns, mostColumns);
+  int64_t chunks =
+      std::max<int64_t>(llvm::divideCeil(facts.depth, chunkDepth), 1);
+  std::optional<MmaChoice> best;
+  MmaChoice choice{};
+  choice.chunk = chunkDepth;
+  choice.warpRows = warpRows;
+  auto consider = [&] {
+    int64_t rowWarps = choice.blockRows / choice.warpRows;
+    choice.warps = rowWarps * (choice.blockColumns / choice.warpColumns);
+    // Warpgroups begin at whole swizzles of columns that lie along rows.
+    constexpr int64_t swizzleColumns = 64;
+    bool isAligned = facts.isRhsAlongDepth ||
+                     choice.warpColumns == choice.blockColumns ||
+                     choice.warpColumns % swizzleColumns == 0;
+    bool isWhole = choice.warps > 0 && isAligned &&
+                   rowWarps % warpsPerGroup == 0 &&
+                   choice.warpColumns <= mostColumns &&
+                   (pins.warpRows == 0 || pins.warpRows == warpRows) &&
+                   (pins.chunk == 0 || pins.chunk == chunkDepth) &&
+                   (pins.warps == 0 || choice.warps == pins.warps);
+    if (!isWhole || !fits(choice, facts, target))
+      return;
+    choice.nanoseconds = estimate(choice, facts, target);
+    if (!best || choice.nanoseconds < best->nanoseconds)
+      best = choice;
+  };
+  for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
+    for (int64_t blockColumns :
+         getPowers(leastColumns, widest, pins.blockColumns))
+      for (int64_t warpColumns :
+           getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
+        for (int64_t stages : pins.stages
+                                  ? std::vector<int64_t>{pins.stages}
+                                  : std::vector<int64_t>{6, 5, 4, 3, 2}) {
+          if (!pins.stages && stages > std::max<int64_t>(chunks, 2))
+            continue;
+          choice.blockRows = blockRows;
+          choice.blockColumns = blockColumns;
+          choice.warpColumns = warpColumns;
+          choice.stages = stages;
+          consider();
+        }
+  if (!best) {
+    error = "no tile of a contraction by wgmma of pieces that agrees with what "
+            "is pinned fits " +
+            target.chip +
+            "; use smaller blocks, warp_tile=16x128 or fewer "
+            "stages";
+    return std::nullopt;
+  }
+  best->reason =
+      llvm::formatv(
+          "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each of "
+          "{6} warps by wgmma of three pieces of bf16: {7} blocks on {8} "
+          "multiprocessors",
+          best->blockRows, best->blockColumns, best->chunk, best->stages,
+          best->warpRows, best->warpColumns, best->warps, best->blocks,
+          target.multiprocessors)
+          .str();
+  return best;
+}
+
+} // namespace deplo

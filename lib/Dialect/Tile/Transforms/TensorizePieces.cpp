@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tensorize, by wgmma of pieces: a contraction of f32 reads the pieces of its
+// operands from shared memory.
+//
+//   %sa = tile.alloc : !tile.buffer<128x32xf32, #tile.shared<>>
+//   ...
+//     tile.copy %x[%i, %k] to %sa
+//     tile.copy %w[%j, %k] to %sb
+//     tile.barrier
+//     %a = tile.read %sa[%c0, %c0] : ... -> tensor<128x32xf32>
+//     %b = tile.read %sb[%c0, %c0] : ... -> tensor<128x32xf32>
+//     %d = tile.dot %a dims [0, 2], %b dims [1, 2], %c precision f32 : ...
+//
+// becomes, where %p and %q hold the pieces of %x and %w,
+//
+//   %sa = tile.alloc : !tile.buffer<3x128x32xbf16, #tile.shared<>>
+//   ...
+//     tile.copy %p[%c0, %i, %k] to %sa
+//     tile.copy %q[%c0, %j, %k] to %sb
+//     tile.barrier
+//     %d, %t = tile.async_dot %sa dims [0, 2], %sb dims [1, 2], %c
+//       atom<wgmma, warps = [8, 1]> : ...
+//     tile.await %t
+//
+// Legality: the dot's precision allows pieces, and the kernel says where they
+// are (tile.pieces). The rest is that of TensorizeAsync.cpp.
+
+#include "TensorizeSupport.h"
+
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace deplo;
+using namespace deplo::tile;
+
+/// The one copy that fills `buffer`, which is read besides; null if it isn't.
+static CopyOp findCopy(Value buffer) {
+  CopyOp copy;
+  for (Operation *user : buffer.getUsers()) {
+    auto next = dyn_cast<CopyOp>(user);
+    if (isa<ReadOp>(user))
+      continue;
+    if (!next || copy)
+      return {};
+    copy = next;
+  }
+  return copy;
+}
+
+/// `values`, behind `first` and moved by `step`; null without values.
+static DenseI64ArrayAttr prepend(int64_t first,
+                                 std::optional<ArrayRef<int64_t>> values,
+                                 int64_t step, MLIRContext *context) {
+  if (!values)
+    return {};
+  SmallVector<int64_t> all = {first};
+  for (int64_t value : *values)
+    all.push_back(value + step);
+  return DenseI64ArrayAttr::get(context, all);
+}
+
+/// A buffer that is filled with the pieces of what `copy` copies.
+static Value copyPieces(CopyOp copy, Value pieces) {
+  constexpr int64_t numPieces = 3;
+  MLIRContext *context = copy.getContext();
+  auto alloc = copy.getBuffer().getDefiningOp<AllocOp>();
+  BufferType type = alloc.getType();
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin(), numPieces);
+  OpBuilder builder(alloc);
+  Value buffer = AllocOp::create(
+      builder, alloc.getLoc(),
+      BufferType::get(context, shape, builder.getBF16Type(), type.getLayout()));
+  builder.setInsertionPointAfter(copy);
+  SmallVector<Value> indices = {
+      arith::ConstantIndexOp::create(builder, copy.getLoc(), 0)};
+  llvm::append_range(indices, copy.getIndices());
+  SmallVector<int64_t> dims = getSpannedDims(
+      copy.getDims(), copy.getMemRefType().getRank(), type.getRank());
+  // Rows of pieces are longer than those of the memref.
+  SmallVector<int64_t> bounds;
+  for (int64_t dim : dims)
+    bounds.push_back(copy.getMemRefType().getDimSize(dim));
+  if (copy.getBounds())
+    bounds.assign(copy.getBounds()->begin(), copy.getBounds()->end());
+  CopyOp::create(
+      builder, copy.getLoc(), pieces, indices, buffer,
+      prepend(0, ArrayRef<int64_t>(dims), /*step=*/1, context),
+      prepend(1, copy.getSteps(), /*step=*/0, context),
+      prepend(numPieces, ArrayRef<int64_t>(bounds), /*step=*/0, context),
+      /*vector=*/IntegerAttr());
+  return buffer;
+}
+
+/// The copy to the whole buffer that `operand` is read from, if the kernel has
+/// the pieces of what it copies.
+static CopyOp findCopyOfPieces(Value operand, Value &pieces) {
+  Value whole = getWholeBuffer(operand);
+  CopyOp copy = whole ? findCopy(whole) : CopyOp();
+  if (copy)
+    pieces = getPieces(copy->getParentOfType<KernelOp>(), copy.getMemref());
+  return pieces ? copy : CopyOp();
+}
+
+/// Erases a read that nothing uses and, with the last one of a buffer, that.
+static void eraseRead(ReadOp read, BuffersOfPieces &buffers) {
+  if (!read.getResult().use_empty())
+    return;
+  Value buffer = read.getBuffer();
+  read.erase();
+  if (!buffer.hasOneUse())
+    return;
+  buffers.erase(buffer);
+  (*buffer.user_begin())->erase();
+  buffer.getDefiningOp()->erase();
+}
+
+FailureOr<AsyncDotOp>
+tile::tensorizePieces(DotOp dot, ArrayRef<int64_t> warpTile, int64_t warps,
+                      BuffersOfPieces &buffers, std::string &reason) {
+  constexpr int64_t pieceBytes = 2;
+  FailureOr<AtomAttr> atom =
+      getWgmmaAtom(dot, warpTile, warps, pieceBytes, reason);
+  if (failed(atom))
+    return failure();
+  Value operands[] = {dot.getLhs(), dot.getRhs()}, pieces[2];
+  CopyOp copies[2];
+  for (auto [operand, memref, copy] : llvm::zip_equal(operands, pieces, copies))
+    if (!(copy = findCopyOfPieces(operand, memref))) {
+      reason = "wgmma reads pieces of f32 from shared memory, and no argument "
+               "holds those of an operand";
+      return failure();
+    }
+  for (auto [memref, copy] : llvm::zip_equal(pieces, copies))
+    if (Value &buffer = buffers[copy.getBuffer()]; !buffer)
+      buffer = copyPieces(copy, memref);
+  Value lhs = buffers[copies[0].getBuffer()],
+        rhs = buffers[copies[1].getBuffer()];
+  OpBuilder builder(dot);
+  auto async = AsyncDotOp::create(builder, dot.getLoc(), dot.getType(),
+                                  TokenType::get(dot.getContext()), lhs,
+                                  dot.getLhsDims(), rhs, dot.getRhsDims(),
+                                  dot.getAccumulator(), *atom);
+  AwaitOp::create(builder, dot.getLoc(), async.getToken());
+  dot.getResult().replaceAllUsesWith(async.getResult());
+  dot.erase();
+  auto first = operands[0].getDefiningOp<ReadOp>(),
+       second = operands[1].getDefiningOp<ReadOp>();
+  eraseRead(first, buffers);
+  if (second != first)
+    eraseRead(second, buffers);
+  return async;
+}
