@@ -42,11 +42,11 @@ class Case:
         sizes, self.layout, self.dtype = self.text.split(":")
         self.rows, self.columns, self.depth = (int(size) for size in sizes.split("x"))
 
-    def inputs(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def inputs(self, device: str = "cuda") -> tuple[torch.Tensor, torch.Tensor]:
         shape = (self.depth, self.columns) if self.layout == "kn" else (self.columns, self.depth)
         dtype = DTYPES[self.dtype]
-        x = torch.randn(self.rows, self.depth, device="cuda").to(dtype)
-        return x, torch.randn(*shape, device="cuda").to(dtype)
+        x = torch.randn(self.rows, self.depth, device=device).to(dtype)
+        return x, torch.randn(*shape, device=device).to(dtype)
 
     def function(self):
         if self.layout == "kn":

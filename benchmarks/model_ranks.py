@@ -8,6 +8,9 @@ is compared with the best of these. What each of a model's terms makes of the ti
 of those schedules that it limits tells which one misranks.
 
   model_ranks.py --top 32 --out ranks.json 512x3584x3584:nk:bf16 128x2048x5632:nk:bf16
+
+Ranking takes as long as timing and needs no GPU: with --rank-only TARGET it is all
+that happens, and --ranked takes up what that has written.
 """
 
 import argparse
@@ -57,7 +60,7 @@ def pins_of(case: Case) -> list[str]:
         ((high, wide), (of_warp, wide // share))
         for high, wide, of_warp, share in itertools.product(heights, widths, (16, 32), (1, 2))
     ]
-    for (block, warp), stages, cluster in itertools.product(tiles, (3, 4, 5, 6, 8), (1, 2, 4)):
+    for (block, warp), stages, cluster in itertools.product(tiles, (4, 5, 6, 8), (1, 2, 4)):
         found.append(
             f"atom=wgmma,split_k=1,block={block[0]}x{block[1]},warp_tile={warp[0]}x{warp[1]},"
             f"stages={stages},cluster={cluster}"
@@ -68,9 +71,9 @@ def pins_of(case: Case) -> list[str]:
     return found
 
 
-def estimate(program: ImportedProgram, pins: str) -> Candidate | None:
+def estimate(program: ImportedProgram, target: str, pins: str) -> Candidate | None:
     """What the models expect of `pins`; None if nothing has such a tile."""
-    options = Options(target=default_target(), level="tile", schedule=pins)
+    options = Options(target=target, level="tile", schedule=pins)
     compilation = try_compile(program.text, options)
     if compilation.error is not None:
         return None
@@ -84,8 +87,9 @@ def estimate(program: ImportedProgram, pins: str) -> Candidate | None:
     return Candidate(pins, "; ".join(schedules), nanoseconds / 1e3, ", ".join(limits) or "other")
 
 
-def rank(program: ImportedProgram, case: Case, top: int, pool: ThreadPoolExecutor) -> list:
-    found = pool.map(lambda pins: estimate(program, pins), ["", *pins_of(case)])
+def rank(case: Case, target: str, top: int, pool: ThreadPoolExecutor) -> list[Candidate]:
+    program = import_program(case.function(), case.inputs("cpu"))
+    found = pool.map(lambda pins: estimate(program, target, pins), ["", *pins_of(case)])
     different: dict[str, Candidate] = {}
     for candidate in found:
         if candidate:
@@ -93,9 +97,10 @@ def rank(program: ImportedProgram, case: Case, top: int, pool: ThreadPoolExecuto
     return sorted(different.values(), key=lambda candidate: candidate.expected_us)[:top]
 
 
-def measure(case: Case, program: ImportedProgram, ranked: list[Candidate], pool) -> float:
+def measure(case: Case, ranked: list[Candidate], pool) -> float:
     """Fills in times; returns that of PyTorch."""
     x, w = case.inputs()
+    program = import_program(case.function(), (x, w))
     count = max(1, min(40, ROTATED_BYTES // (w.numel() * w.element_size())))
     sets = [(x, w)] + [(x, w.clone()) for _ in range(count - 1)]
     eager = PyTorch(case.function())
@@ -161,32 +166,53 @@ def print_summary(summary: dict) -> None:
         print(f"  furthest from the others: {worst}")
 
 
+def read_ranked(path: str | None) -> dict[str, list[Candidate]]:
+    if path is None:
+        return {}
+    with open(path) as file:
+        rows = json.load(file)["rows"]
+    return {row["case"]: [Candidate(**c) for c in row["candidates"]] for row in rows}
+
+
+def report(case: str, eager_us: float, ranked: list[Candidate]) -> None:
+    timed = [c for c in ranked if c.us is not None]
+    if timed:
+        best = min(timed, key=lambda c: c.us)
+        print(
+            f"{case:28} eager {eager_us:8.2f} us, first {timed[0].us:8.2f} us "
+            f"({timed[0].schedule}), best {best.us:8.2f} us ({best.schedule})",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="+")
     parser.add_argument("--top", type=int, default=32)
     parser.add_argument("--out")
+    parser.add_argument("--rank-only", metavar="TARGET")
+    parser.add_argument("--ranked", metavar="JSON")
     options = parser.parse_args()
-    pool = ThreadPoolExecutor(14)
+    pool = ThreadPoolExecutor()
+    target = options.rank_only or default_target()
+    given = read_ranked(options.ranked)
     rows = []
     for text in options.cases:
         case = Case(text)
-        program = import_program(case.function(), case.inputs())
-        ranked = rank(program, case, options.top, pool)
-        eager_us = measure(case, program, ranked, pool)
-        rows.append({"case": text, "eager_us": eager_us, "candidates": [asdict(c) for c in ranked]})
-        timed = [c for c in ranked if c.us is not None]
-        if timed:
-            best = min(timed, key=lambda c: c.us)
-            print(
-                f"{text:28} eager {eager_us:8.2f} us, first {timed[0].us:8.2f} us "
-                f"({timed[0].schedule}), best {best.us:8.2f} us ({best.schedule})",
-                flush=True,
-            )
+        ranked = given.get(text) or rank(case, target, options.top, pool)
+        eager_us = None
+        if not options.rank_only:
+            eager_us = measure(case, ranked, pool)
+            report(text, eager_us, ranked)
+        rows.append(
+            {"case": text, "eager_us": eager_us, "candidates": [asdict(c) for c in ranked]}
+        )
         if options.out:
             with open(options.out, "w") as file:
                 json.dump({"rows": rows, "summary": summarise(rows)}, file, indent=1)
-    print_summary(summarise(rows))
+                file.write("\n")
+    if not options.rank_only:
+        print_summary(summarise(rows))
 
 
 if __name__ == "__main__":

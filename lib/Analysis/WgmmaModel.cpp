@@ -26,8 +26,8 @@ static constexpr int64_t rowBytes = 128;
 /// Of shared memory, which a multiprocessor reads in a cycle.
 static constexpr double lineBytes = 128;
 
-/// Of a block's barriers.
-static constexpr int64_t barrierBytes = 1024;
+/// Of a block's barriers, and what alignment takes.
+static constexpr int64_t barrierBytes = 2048;
 
 // Fitted to 540 schedules of 42 bf16 products of 16 to 2048 rows, whose weights
 // were not in L2, measured on an H200 (docs/rationale/contractions.md).
@@ -131,14 +131,16 @@ estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
 }
 
 /// Multiprocessors that have blocks of clusters: those of a group, of which
-/// there may be some too few for one more.
+/// there may be some too few for one more. On an H200 128 blocks in clusters of
+/// four don't start together, 112 do: a group counts less.
 static int64_t getUsable(const MmaChoice &choice,
                          const TargetDescription &target) {
   if (choice.cluster <= 2)
     return target.multiprocessors;
   int64_t ofGroup =
       llvm::alignDown(target.multiprocessorsPerGroup, choice.cluster);
-  return target.multiprocessors / target.multiprocessorsPerGroup * ofGroup;
+  int64_t groups = target.multiprocessors / target.multiprocessorsPerGroup;
+  return std::max<int64_t>(groups - 1, 1) * ofGroup;
 }
 
 /// What all blocks take, wave after wave: chunks, or the bytes of the operands

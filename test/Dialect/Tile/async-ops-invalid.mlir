@@ -261,7 +261,7 @@ tile.kernel @one_of_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<3x64x32xbf16, #tile.shared<>>
   %b = tile.alloc : !tile.buffer<64x32xbf16, #tile.shared<>>
-  // expected-error @below {{rhs is of 64 pieces of 'bf16', expected three of bf16}}
+  // expected-error @below {{dims of rhs must be 1 different numbers from 0 to 2}}
   %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xbf16, #tile.shared<>>, !tile.buffer<64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }
