@@ -112,6 +112,9 @@ SmallVector<unsigned> KernelEmitter::getMissing(ArrayRef<unsigned> wanted,
     if (lookup(index, scope) || !visited.insert(index).second)
       continue;
     missing.push_back(index);
+    // What a reduction folds is computed in its own loops.
+    if (loops.items[index].primitive.isReduction())
+      continue;
     for (std::optional<unsigned> source : loops.items[index].sources)
       if (source)
         pending.push_back(*source);
