@@ -119,6 +119,8 @@ def measure(case: Case, ranked: list[Candidate], pool) -> float:
             candidate.fault = f"error {error:.2e}"
             continue
         candidate.us = time_us(mine.calls(sets))
+        kernels = mine.compiled.report["kernels"]
+        candidate.schedule = "; ".join(kernel["schedule"][15:-1] for kernel in kernels)
     return time_us(eager.calls(sets))
 
 
