@@ -21,9 +21,8 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
-from contractions import ROTATED_BYTES, Case, Scheduled, time_us
-
 import deplo
+from contractions import ROTATED_BYTES, Case, Scheduled, time_us
 from deplo.compilation import Options, try_compile
 from deplo.compiler import default_target
 from deplo.importer import ImportedProgram, import_program

@@ -3,6 +3,7 @@
 """What model_ranks.py makes of times."""
 
 import pytest
+
 from contractions import Case
 from model_ranks import pins_of, summarise
 

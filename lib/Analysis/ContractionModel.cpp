@@ -28,8 +28,9 @@ static constexpr double reachedPeak = 0.8;
 static constexpr double halfOfSums = 62;
 /// Between the last multiply-add of a chunk and the first of the next one.
 static constexpr double chunkNanoseconds = 15;
-/// What a chunk of straight code costs more than a loop over its steps, of which
-/// ptxas keeps fewer values ahead: for each operand that is read along the sum.
+/// What a chunk of straight code costs more than a loop over its steps, of
+/// which ptxas keeps fewer values ahead: for each operand that is read along
+/// the sum.
 static constexpr double straightCost = 0.015;
 /// What copies of single elements of an operand take, as a part of the time of
 /// the multiply-adds.
@@ -86,9 +87,10 @@ int64_t ContractionFacts::getPinnedColumns(int64_t pin) const {
 std::optional<std::string> ContractionFacts::checkColumns() const {
   if (!foldsRows || columns <= longestTile)
     return std::nullopt;
-  return llvm::formatv("a block folds rows of {0} columns, and has {1} at most; "
-                       "run deplo-split-matmul-k first",
-                       columns, longestTile)
+  return llvm::formatv(
+             "a block folds rows of {0} columns, and has {1} at most; "
+             "run deplo-split-matmul-k first",
+             columns, longestTile)
       .str();
 }
 
@@ -167,9 +169,9 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double copies = choice.isTransposed ? transposedCost * alongDepth
                   : alongDepth > 1    ? alongDepthCost
                                       : 0;
-  double straight =
-      isStraight && !choice.isTransposed ? straightCost * alongDepth * alongDepth
-                                         : 0;
+  double straight = isStraight && !choice.isTransposed
+                        ? straightCost * alongDepth * alongDepth
+                        : 0;
   double work = arithmetic * std::max(1.0, reads) / reachedPeak *
                     (1 + copies + straight) +
                 depth * facts.getComputeNanoseconds(target, choice.blockRows,

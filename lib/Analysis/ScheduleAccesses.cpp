@@ -157,8 +157,7 @@ static constexpr double farApartBytes = 1 << 16;
 /// Chunks of parts are neighbours.
 bool ScheduleModel::isScattered(const ScheduleChoice &candidate) const {
   return candidate.chunk && facts.passes == 1 && facts.scans == 0 &&
-         !facts.partAxis &&
-         contiguous >= numAxes &&
+         !facts.partAxis && contiguous >= numAxes &&
          getRowBytes(candidate) / getRows(candidate) >= farApartBytes;
 }
 } // namespace deplo

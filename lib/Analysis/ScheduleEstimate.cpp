@@ -45,6 +45,8 @@ static constexpr double blockReplacement = 2 * cycle;
 static constexpr double dispatchMargin = 1.1;
 /// Instructions of one step of a loop over chunks besides those for elements.
 static constexpr int64_t stepInstructions = 10;
+/// Elements of a thread in what LLVM lays out of a loop.
+static constexpr int64_t elementsLaidOut = 32;
 /// The part of the memory bandwidth on the data sheet that kernels reach.
 static constexpr double reachedBandwidth = 0.9;
 /// How much longer a copy to shared memory takes if no other block of the
@@ -97,9 +99,11 @@ static double getTrafficFactor(double run) {
 }
 
 /// The part of the memory bandwidth that is used, if blocks could use `ratio`
-/// times their share of it.
-static double getEfficiency(double ratio) {
-  return ratio / std::pow(1 + std::pow(ratio, 5), 0.2);
+/// times their share of it: the closer to all of it, the sharper the bend.
+/// Columns spread over more of memory than rows.
+static constexpr double bendOfRows = 5, bendOfColumns = 3;
+static double getEfficiency(double ratio, double bend) {
+  return ratio / std::pow(1 + std::pow(ratio, bend), 1 / bend);
 }
 
 /// Bytes that the kernel moves to and from memory. Rows in chunks are read
@@ -231,8 +235,11 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   double transfer = traffic / candidate.blocks / share;
   // Chunks of a scan come one after the other; the next one is on its way.
   double scan = facts.scans * estimateExchange(candidate);
-  double latency =
-      access + compute + estimateReduction(candidate) + chunks * scan;
+  // Columns stream by: what is computed of one chunk is in time for the next.
+  bool streams =
+      isAcrossRows() && candidate.chunk && facts.passes == 1 && !facts.scans;
+  double latency = access + compute / (streams ? chunks : 1) +
+                   estimateReduction(candidate) + chunks * scan;
   // Rows that are on chip wait for what all rows share, a batch at a time.
   if (isStaged(candidate) && hasSharedRow())
     latency += std::ceil(chunks / candidate.unroll) * l2Latency;
@@ -249,11 +256,12 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   // their own ways.
   double ratio, multiprocessor;
   if (candidate.chunk && !isStaged(candidate)) {
-    // LLVM lays out loops that the schedule leaves to it, if it knows their end.
-    int64_t chunksAhead =
-        facts.hasSymbolicRows || facts.scans
-            ? 1
-            : std::max<int64_t>(candidate.unroll, 2);
+    // LLVM lays out short loops that the schedule leaves to it, if it knows
+    // their end.
+    int64_t chunksAhead = candidate.unroll;
+    if (chunksAhead == 1 && streams && !facts.hasSymbolicRows)
+      chunksAhead =
+          std::max<int64_t>(elementsLaidOut / candidate.elementsPerThread, 1);
     ratio = resident * chunksAhead * getLoadBytes(candidate) /
             (share * (facts.scans ? std::max(access, scan) : access));
     latency += (getPasses(candidate) - 1) * access;
@@ -271,7 +279,7 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
   if (hasTransposed() && candidate.elementsPerThread < 2 * vector)
     memory *= 1.08;
   if (busiest > resident || candidate.chunk)
-    memory /= getEfficiency(ratio);
+    memory /= getEfficiency(ratio, isAcrossRows() ? bendOfColumns : bendOfRows);
   if ((isStaged(candidate) || keepsPart(candidate)) &&
       candidate.blocksPerMultiprocessor == 1)
     memory *= aloneCost;

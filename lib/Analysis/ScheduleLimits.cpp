@@ -136,7 +136,8 @@ bool ScheduleModel::fits(ScheduleChoice &candidate, std::string &error) const {
 }
 
 /// Values of other warps, or blocks of a cluster, that a thread has at once in
-/// an exchange. A single row is folded as its values come, unless it is scanned.
+/// an exchange. A single row is folded as its values come, unless it is
+/// scanned.
 int64_t
 ScheduleModel::getExchangedValues(const ScheduleChoice &candidate) const {
   Sharing sharing = getSharing(candidate);

@@ -290,8 +290,8 @@ std::optional<ScheduleChoice> chooseSchedule(const ScheduleFacts &facts,
     std::string ignored;
     std::optional<ScheduleChoice> shifted =
         ScheduleModel(facts, target, pins, shift).choose(ignored);
-    if (shifted && (!best || shifted->nanoseconds <
-                                 unalignedCost * best->nanoseconds))
+    if (shifted &&
+        (!best || shifted->nanoseconds < unalignedCost * best->nanoseconds))
       best = shifted;
   }
   if (best)

@@ -6,6 +6,7 @@
 #include "TileCandidates.h"
 
 #include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/Occupancy.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -50,6 +51,8 @@ static constexpr double fillBandwidth = 3.5;
 /// A launch, and the part of the bandwidth on the data sheet of kernels that
 /// write pieces.
 static constexpr double launchNanoseconds = 1500, reachedBandwidth = 0.85;
+/// What counts of the shorter of computing and reading.
+static constexpr double shareOfStream = 0.25;
 /// What is written stays in L2 if it takes so much of it.
 static constexpr double partOfL2 = 0.6;
 
@@ -74,11 +77,8 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
       getCopiedBytes(choice, facts) * choice.stages + barrierBytes +
       facts.getTotalBytes(choice.blockRows, choice.blockColumns);
   choice.blocksPerMultiprocessor = 1;
-  // The warpgroup that copies gives most of its registers to the others.
-  int64_t most = std::min(target.registersPerThread,
-                          target.registersPerMultiprocessor /
-                              (choice.warps * lanes + warpsPerGroup * 8));
-  return choice.registersPerThread <= most &&
+  return choice.registersPerThread <=
+             shareRegisters(target, choice.warps, /*blocks=*/1).ofOthers &&
          choice.sharedBytes <= target.sharedPerBlock;
 }
 
@@ -115,14 +115,27 @@ static double estimateChunk(const MmaChoice &choice,
   return std::max({arithmetic, shared, ofGroup, fill, refill});
 }
 
+/// Of both operands.
+static double getElements(const ContractionFacts &facts) {
+  return double(facts.batches) * facts.depth *
+         (facts.rows * facts.ofRows.count +
+          facts.columns * facts.ofColumns.count);
+}
+
+/// What it takes to read all pieces from memory, where they are not in L2.
+static double estimateStream(const ContractionFacts &facts,
+                             const TargetDescription &target) {
+  double bytes = getElements(facts) * numPieces * pieceBytes;
+  double bandwidth = target.dramBytesPerSecond / 1e9 * reachedBandwidth *
+                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
+  return bytes / bandwidth;
+}
+
 /// What kernels take that write the pieces of both operands.
 static double estimateSplit(const ContractionFacts &facts,
                             const TargetDescription &target) {
   constexpr int64_t wholeBytes = 4;
-  double elements =
-      double(facts.batches) * facts.depth *
-      (facts.rows * facts.ofRows.count + facts.columns * facts.ofColumns.count);
-  double bytes = elements * (wholeBytes + numPieces * pieceBytes);
+  double bytes = getElements(facts) * (wholeBytes + numPieces * pieceBytes);
   double bandwidth = target.dramBytesPerSecond / 1e9 * reachedBandwidth *
                      (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
   return bytes / bandwidth +
@@ -146,7 +159,10 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                  blockNanoseconds);
     rest -= waves * wave;
   }
-  return nanoseconds + estimateSplit(facts, target);
+  double streamed = estimateStream(facts, target);
+  return std::max(nanoseconds, streamed) +
+         std::min(nanoseconds, streamed) * shareOfStream +
+         estimateSplit(facts, target);
 }
 
 std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,

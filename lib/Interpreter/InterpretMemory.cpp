@@ -257,7 +257,7 @@ LogicalResult Interpreter::runShared(Operation *op) {
                          });
       })
       .Default([](Operation *op) {
-        return op->emitError("is unknown to the interpreter");
+        return op->emitOpError("is unknown to the interpreter");
       });
 }
 

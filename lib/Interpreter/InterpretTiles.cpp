@@ -191,10 +191,10 @@ LogicalResult Interpreter::runTile(Operation *op) {
         int64_t first = reduce.getPart() ? getIndex(reduce.getPart()) : 0;
         for (auto [kind, input, result] : llvm::zip(
                  reduce.getMonoids(), reduce.getInputs(), reduce.getResults()))
-          numbers[result] = fold(numbers.find(input)->second,
-                                 cast<RankedTensorType>(input.getType()),
-                                 reduce.getAxis(), kind, first,
-                                 reduce.getParts().value_or(1));
+          numbers[result] =
+              fold(numbers.find(input)->second,
+                   cast<RankedTensorType>(input.getType()), reduce.getAxis(),
+                   kind, first, reduce.getParts().value_or(1));
         return success();
       })
       .Case([&](tile::DotOp dot) {

@@ -35,7 +35,7 @@ static Numbers getConstant(Attribute value) {
 LogicalResult Interpreter::runElementwise(Operation *op) {
   ScalarFunction function = getScalarFunction(op);
   if (!function || op->getNumOperands() > 3)
-    return op->emitError("is unknown to the interpreter");
+    return op->emitOpError("is unknown to the interpreter");
   Numbers result(getSize(getShape(op->getResult(0).getType())));
   SmallVector<const Numbers *> operands;
   for (Value operand : op->getOperands())
@@ -316,7 +316,7 @@ LogicalResult Interpreter::runPlan(Operation *op) {
         return Interpreter().run(kernel, arguments);
       })
       .Default([](Operation *op) {
-        return op->emitError("is unknown to the interpreter");
+        return op->emitOpError("is unknown to the interpreter");
       });
 }
 

@@ -110,7 +110,9 @@ def test_values_of_projections(sizes, dtype, device):
 @pytest.mark.parametrize("rows", [1, 16, 512])
 def test_projections_are_one_grid(rows, dtype, compiler):
     inputs = inputs_of_qkv(rows, 384, 64, 256, dtype)
-    (kernel,) = kernels_of(qkv, inputs, "kernel", schedule="split_k=1")
+    # Products by wgmma, which have roles of their own, are launched apart.
+    schedule = "split_k=1" if dtype == torch.float32 or rows == 1 else "split_k=1,atom=mma_sync"
+    (kernel,) = kernels_of(qkv, inputs, "kernel", schedule=schedule)
     assert "_and_" in kernel["name"] and kernel["launches"] == 1
     assert {b["name"] for b in kernel["traffic"]} >= {"x", "q", "k", "v"}
 

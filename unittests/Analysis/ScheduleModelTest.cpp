@@ -217,6 +217,53 @@ TEST(ScheduleModel, TranspositionsTakeRunsOfBothSides) {
   EXPECT_GE(choice.block[1] * 4, 64);
 }
 
+TEST(ScheduleModel, PartsOfAReductionGoByChunks) {
+  ScheduleFacts facts = sum(1024, 65536, /*rowStride=*/65536,
+                            /*strideAlongRow=*/1);
+  facts.partAxis = 0;
+  facts.hasSymbolicRows = true;
+  ScheduleChoice part = choose(facts);
+  EXPECT_EQ(part.block, std::vector<int64_t>{1});
+  EXPECT_GT(part.chunk, 0);
+  // Loops of unknown ends are not laid out.
+  EXPECT_EQ(part.unroll, 1);
+  SchedulePins pins;
+  pins.block = {2};
+  std::string error;
+  EXPECT_FALSE(chooseSchedule(facts, h200(), pins, error));
+  EXPECT_EQ(error, "block has 2 parts of a reduction, and a block folds one; "
+                   "give 1 for that axis");
+}
+
+TEST(ScheduleModel, ManyWarpsShareColumnsInNarrowAccesses) {
+  // 16384 columns of bf16.
+  ScheduleFacts facts = sum(16384, 16384, /*rowStride=*/1,
+                            /*strideAlongRow=*/16384);
+  facts.accesses[0].elementBytes = facts.accesses[1].elementBytes = 2;
+  facts.accesses[0].alignment = 8;
+  facts.instructions = 2;
+  ScheduleChoice columns = choose(facts);
+  EXPECT_LT(columns.vector, 8);
+  EXPECT_GE(columns.warps, 16);
+  // What is exchanged takes the place of the elements, unless a later pass
+  // needs them.
+  SchedulePins pins;
+  pins.block = {64};
+  pins.warps = 16;
+  pins.vector = 4;
+  pins.chunk = 64;
+  int64_t once = choose(facts, pins).registersPerThread;
+  facts.passes = 2;
+  EXPECT_GT(choose(facts, pins).registersPerThread, once);
+}
+
+TEST(ScheduleModel, WhatAnIndexLeadsToWaitsForIt) {
+  ScheduleFacts rows = pointwise(int64_t(1) << 28, 4, 1);
+  double direct = choose(rows).nanoseconds;
+  rows.indirections = 1;
+  EXPECT_GT(choose(rows).nanoseconds, direct);
+}
+
 TEST(ScheduleModel, PinnedFieldsStay) {
   SchedulePins pins;
   pins.warps = 2;

@@ -220,7 +220,7 @@ TEST(Interpreter, FindsAccessesOutside) {
 TEST(Interpreter, FindsUnknownOperations) {
   EXPECT_EQ(getError(inKernel(
                 "%z = arith.constant 1 : i32\n%a = math.ctpop %z : i32\n")),
-            "is unknown to the interpreter\n");
+            "'math.ctpop' op is unknown to the interpreter\n");
 }
 
 } // namespace

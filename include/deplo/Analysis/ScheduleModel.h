@@ -73,8 +73,8 @@ struct ScheduleFacts {
   /// Whether the length of rows is known when the kernel runs.
   bool hasSymbolicRows = false;
   /// The axis whose iterations fold a part each of a reduction (loop.reduce):
-  /// a block has one of them, and goes through it by chunks. The inner dimension
-  /// is as long as a part then.
+  /// a block has one of them, and goes through it by chunks. The inner
+  /// dimension is as long as a part then.
   std::optional<size_t> partAxis;
   /// Sizes that each launch gives.
   int64_t symbolicSizes = 0;

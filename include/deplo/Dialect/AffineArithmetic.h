@@ -30,9 +30,10 @@ inline bool fitsIn32Bits(mlir::AffineExpr expr,
 /// What is left of a coordinate without the size of its dimension, if that is
 /// known when the program runs and the coordinate counts back from it, as
 /// `size - 1 - i` does. What counts forward is far from it.
-inline std::optional<mlir::AffineExpr>
-getFromEnd(mlir::AffineExpr coordinate, unsigned numDims, int64_t size,
-           const SymbolicSizes &sizes) {
+inline std::optional<mlir::AffineExpr> getFromEnd(mlir::AffineExpr coordinate,
+                                                  unsigned numDims,
+                                                  int64_t size,
+                                                  const SymbolicSizes &sizes) {
   std::optional<LinearForm> form = sizes.isSymbolic(size)
                                        ? getLinearForm(coordinate, numDims)
                                        : std::nullopt;

@@ -273,8 +273,8 @@ Value KernelEmitter::emitRunning(const KernelLoops::Item &item, Scope &scope) {
   return narrow(scope.builder, scan.getLoc(), running, type);
 }
 
-/// Stores the product whose rows `item` folds, and what is computed of it, where
-/// it is computed: a second loop would compute it again.
+/// Stores the product whose rows `item` folds, and what is computed of it,
+/// where it is computed: a second loop would compute it again.
 void KernelEmitter::storeProduct(const KernelLoops::Item &item, Scope &scope) {
   bool hasProduct = llvm::any_of(loops.items, [](const auto &other) {
     return isa_and_nonnull<ContractOp>(other.primitive.op);

@@ -163,9 +163,8 @@ SmallVector<Value> KernelEmitter::emitReduceOverLanes(ReduceOp reduce) {
   Value end = getNumber(extent);
   if (reduce.getPart()) {
     Value last = getIndex(*reduce.getParts() - 1);
-    Value isLast =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                              values.lookup(reduce.getPart()), last);
+    Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         values.lookup(reduce.getPart()), last);
     done = arith::SelectOp::create(builder, loc, isLast, done, end);
   }
   return combineAll(kinds, results,

@@ -62,9 +62,10 @@ private:
   // EmitReduce.cpp
   void emitReduce(loop::ReduceOp reduce);
   llvm::SmallVector<mlir::Value> emitReduceOverLanes(loop::ReduceOp reduce);
-  llvm::SmallVector<mlir::Value>
-  emitSerialReduce(loop::ReduceOp reduce, mlir::Value from, mlir::Value to,
-                   int64_t count);
+  llvm::SmallVector<mlir::Value> emitSerialReduce(loop::ReduceOp reduce,
+                                                  mlir::Value from,
+                                                  mlir::Value to,
+                                                  int64_t count);
   std::pair<mlir::Value, mlir::Value> getShare(loop::ReduceOp reduce,
                                                mlir::Value end);
   llvm::SmallVector<mlir::Value> emitTerms(loop::ReduceOp reduce,

@@ -7,12 +7,10 @@
 //   ->
 //   gpu.module @kernels { llvm.func @k(%x: !llvm.ptr<1>, ...) { one thread } }
 //
-// A tile.concat becomes a function that calls those of its parts, which are
-// inlined.
-//
 // Legal when every tile has a layout. KernelEmitter.h says how values become a
 // thread's.
 
+#include "EmittedKernel.h"
 #include "KernelEmitter.h"
 
 #include "deplo/Analysis/Occupancy.h"
@@ -110,14 +108,6 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
   return std::max<int64_t>(std::min(resident, room), 1);
 }
 
-/// A kernel's function, and what its launch needs.
-struct Emitted {
-  LLVM::LLVMFuncOp function;
-  int64_t blocks, threads, sharedBytes;
-  int32_t resident;
-  bool isProgrammatic;
-};
-
 struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
   using TileToKernelPassBase::TileToKernelPassBase;
 
@@ -133,14 +123,14 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     llvm::StringSet<> launched;
     getOperation().walk(
         [&](loop::LaunchOp launch) { launched.insert(launch.getKernel()); });
-    llvm::StringMap<Emitted> parts;
+    llvm::StringMap<EmittedKernel> parts;
     for (auto concat : getOperation().getOps<tile::ConcatOp>())
       for (tile::PartOp part : concat.getParts())
         parts.try_emplace(part.getKernel());
     for (tile::KernelOp kernel : kernels) {
       StringRef name = kernel.getSymName();
       if (auto part = parts.find(name); part != parts.end()) {
-        FailureOr<Emitted> emitted =
+        FailureOr<EmittedKernel> emitted =
             emit(kernel, module, target, /*isPart=*/true);
         if (failed(emitted))
           return signalPassFailure();
@@ -148,7 +138,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
         if (!launched.contains(name))
           continue;
       }
-      FailureOr<Emitted> emitted =
+      FailureOr<EmittedKernel> emitted =
           emit(kernel, module, target, /*isPart=*/false);
       if (failed(emitted))
         return signalPassFailure();
@@ -156,7 +146,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     }
     for (auto concat :
          llvm::make_early_inc_range(getOperation().getOps<tile::ConcatOp>()))
-      if (failed(convert(concat, parts, module)))
+      if (failed(emitConcat(concat, parts, module)))
         return signalPassFailure();
     for (tile::KernelOp kernel : kernels)
       kernel.erase();
@@ -179,8 +169,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     return module;
   }
 
-  FailureOr<Emitted> emit(tile::KernelOp kernel, gpu::GPUModuleOp module,
-                          tile::TargetAttr target, bool isPart) {
+  FailureOr<EmittedKernel> emit(tile::KernelOp kernel, gpu::GPUModuleOp module,
+                                tile::TargetAttr target, bool isPart) {
     if (failed(tile::verifyScheduled(kernel)))
       return failure();
     SymbolicSizes sizes = SymbolicSizes::get(kernel);
@@ -260,118 +250,9 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
         getResidentBlocks(kernel, target, emitter.getSharedBytes(), blocks));
     if (isSymbolic)
       function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));
-    return Emitted{function, blocks,
-                   threads,  emitter.getSharedBytes(),
-                   resident, isProgrammatic(kernel)};
-  }
-
-  /// Makes a function one that the host launches.
-  void markKernel(const Emitted &emitted, int64_t cluster) {
-    Builder builder(&getContext());
-    LLVM::LLVMFuncOp function = emitted.function;
-    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
-                      builder.getUnitAttr());
-    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                      builder.getDenseI32ArrayAttr(
-                          {static_cast<int32_t>(emitted.threads), 1, 1}));
-    if (cluster > 1)
-      function->setAttr(
-          NVVM::NVVMDialect::getClusterDimAttrName(),
-          builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      builder.getI32IntegerAttr(emitted.resident));
-    function->setAttr("tile.launch", tile::LaunchAttr::get(
-                                         &getContext(), emitted.blocks,
-                                         emitted.threads, emitted.sharedBytes,
-                                         cluster, emitted.isProgrammatic));
-  }
-
-  /// A function that calls, in each block, the part that the block belongs to.
-  LogicalResult convert(tile::ConcatOp concat, llvm::StringMap<Emitted> &parts,
-                        gpu::GPUModuleOp module) {
-    Emitted whole{{}, 0, 0, 0, INT32_MAX, true};
-    for (tile::PartOp part : concat.getParts()) {
-      const Emitted &emitted = parts[part.getKernel()];
-      if (whole.threads != 0 && whole.threads != emitted.threads)
-        return part.emitOpError()
-               << "has blocks of " << emitted.threads
-               << " threads, those before it have " << whole.threads
-               << "; give all parts the same warps in their schedules";
-      whole.threads = emitted.threads;
-      whole.blocks += emitted.blocks;
-      whole.sharedBytes = std::max(whole.sharedBytes, emitted.sharedBytes);
-      whole.resident = std::min(whole.resident, emitted.resident);
-      // Whoever doesn't wait can't start early.
-      whole.isProgrammatic &= emitted.isProgrammatic;
-    }
-    if (whole.blocks > maxBlocksPerLaunch)
-      return concat.emitError()
-             << "kernel needs " << whole.blocks << " blocks, the most is "
-             << maxBlocksPerLaunch << "; raise block in its schedule";
-
-    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    Block *body = concat.getBody();
-    auto pointer =
-        LLVM::LLVMPointerType::get(&getContext(), globalAddressSpace);
-    SmallVector<Type> types(body->getNumArguments(), pointer);
-    whole.function = LLVM::LLVMFuncOp::create(
-        builder, concat.getLoc(), concat.getSymName(),
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
-                                    types));
-    markKernel(whole, /*cluster=*/1);
-
-    Block *at = whole.function.addEntryBlock(builder);
-    SmallVector<Value> pointers(at->getArguments());
-    builder.setInsertionPointToStart(at);
-    Location loc = concat.getLoc();
-    Value block = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
-    int64_t start = 0;
-    llvm::SmallDenseSet<unsigned> annotated;
-    for (tile::PartOp part : concat.getParts()) {
-      const Emitted &emitted = parts[part.getKernel()];
-      builder.setInsertionPointToEnd(at);
-      auto getConstant = [&](int64_t value) {
-        return LLVM::ConstantOp::create(builder, loc,
-                                        builder.getI32IntegerAttr(value));
-      };
-      int64_t end = start + emitted.blocks;
-      if (end != whole.blocks) {
-        Value isPart = LLVM::ICmpOp::create(
-            builder, loc, LLVM::ICmpPredicate::ult, block, getConstant(end));
-        Block *call = whole.function.addBlock();
-        at = whole.function.addBlock();
-        LLVM::CondBrOp::create(builder, loc, isPart, call, at);
-        builder.setInsertionPointToStart(call);
-      }
-      SmallVector<Value> operands;
-      for (auto [number, buffer] : llvm::enumerate(part.getBuffers())) {
-        unsigned argument = cast<BlockArgument>(buffer).getArgNumber();
-        operands.push_back(pointers[argument]);
-        annotateAlike(whole.function, argument, emitted.function, number,
-                      /*isFirst=*/annotated.insert(argument).second);
-      }
-      operands.push_back(LLVM::SubOp::create(builder, part.getLoc(), block,
-                                             getConstant(start)));
-      LLVM::CallOp::create(builder, part.getLoc(), emitted.function, operands);
-      LLVM::ReturnOp::create(builder, loc, ValueRange());
-      start = end;
-    }
-    concat.erase();
-    return success();
-  }
-
-  /// What is known of an argument that is passed to parts is what all of them
-  /// know.
-  static void annotateAlike(LLVM::LLVMFuncOp whole, unsigned argument,
-                            LLVM::LLVMFuncOp part, unsigned ofPart,
-                            bool isFirst) {
-    DictionaryAttr more = part.getArgAttrDict(ofPart);
-    SmallVector<NamedAttribute> common;
-    for (NamedAttribute attribute :
-         isFirst ? more : whole.getArgAttrDict(argument))
-      if (more.get(attribute.getName()) == attribute.getValue())
-        common.push_back(attribute);
-    whole.setArgAttrs(argument, common);
+    return EmittedKernel{function, blocks,
+                         threads,  emitter.getSharedBytes(),
+                         resident, isProgrammatic(kernel)};
   }
 
   static bool isProgrammatic(tile::KernelOp kernel) {

@@ -183,8 +183,9 @@ TEST_P(RandomContractions, KeepValues) {
   session.context.disableMultithreading();
   OwningOpRef<ModuleOp> module = session.parse(text);
   ASSERT_TRUE(module);
+  // The interpreter has no warps of different roles, as kernels of sm_90a do.
   ASSERT_TRUE(succeeded(
-      runPipeline(*module, "deplo-attach-target{chip=sm_90a},canonicalize")))
+      runPipeline(*module, "deplo-attach-target{chip=sm_80},canonicalize")))
       << session.errors;
 
   CompilePipelineOptions options;

@@ -146,8 +146,7 @@ bool FusionGroups::shareOperand(const Primitive &first,
 
 /// Whether the reductions of `rows` may be of rows of what `product` computes:
 /// they keep all of its loops but one, and fold nothing else.
-bool FusionGroups::isFoldOfRows(const Group &product,
-                                const Group &rows) const {
+bool FusionGroups::isFoldOfRows(const Group &product, const Group &rows) const {
   if (product.contractions == 0 || rows.contractions != 0 || !product.kept ||
       !rows.kept || product.hasScan || rows.hasScan)
     return false;
@@ -213,8 +212,7 @@ std::optional<std::string> FusionGroups::checkRows(const Group &product,
       needFold.insert(member);
     if (!isa_and_nonnull<ContractOp>(primitive.op))
       continue;
-    if (columns.size() != 1 ||
-        getFolded(primitive.getResultAxes()) != columns)
+    if (columns.size() != 1 || getFolded(primitive.getResultAxes()) != columns)
       return describe(member) + " has other columns than are folded";
     if (sizes.isSymbolic(space.classes.getExtent(columns.front())))
       return "how many columns there are is known when the program runs";
@@ -227,20 +225,21 @@ std::optional<std::string> FusionGroups::checkRows(const Group &product,
           continue;
         bool isFolded = !getFolded(axis).empty();
         isMoved[number] |= isFolded;
-        hasRows[number] |= !movesOther && !isFolded &&
-                           space.classes.getExtent(axis) != 1;
+        hasRows[number] |=
+            !movesOther && !isFolded && space.classes.getExtent(axis) != 1;
       }
     }
     bool suits = (isMoved[0] && !isMoved[1] && hasRows[1]) ||
                  (isMoved[1] && !isMoved[0] && hasRows[0]);
     if (!suits)
-      return describe(member) + " has no rows of which blocks fold some columns";
+      return describe(member) +
+             " has no rows of which blocks fold some columns";
   }
   return std::nullopt;
 }
 
-/// Tiles that blocks compute of a product whose rows they fold: its sums are not
-/// divided.
+/// Tiles that blocks compute of a product whose rows they fold: its sums are
+/// not divided.
 int64_t FusionGroups::countProductTiles(const Primitive &product) const {
   constexpr int64_t leastTile = 64;
   int64_t tiles = 1;

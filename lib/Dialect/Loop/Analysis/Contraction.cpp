@@ -197,8 +197,8 @@ static bool findAxes(Contraction &contraction, Contraction::Product &product) {
 std::optional<Contraction> findContraction(KernelOp kernel) {
   Contraction found;
   found.reduce = findSums(kernel, found.fold);
-  if (!found.reduce || found.reduce.getExtent() < 2 ||
-      found.reduce.getPart() || (found.fold && found.fold.getPart()))
+  if (!found.reduce || found.reduce.getExtent() < 2 || found.reduce.getPart() ||
+      (found.fold && found.fold.getPart()))
     return std::nullopt;
   std::optional<SmallVector<ForOp>> axes =
       getAxes(found.fold ? found.fold : found.reduce);
@@ -232,8 +232,7 @@ Value Contraction::getVariable(unsigned position) {
 }
 
 int64_t Contraction::getExtent(unsigned position) {
-  return position < axes.size() ? axes[position].getExtent()
-                                : fold.getExtent();
+  return position < axes.size() ? axes[position].getExtent() : fold.getExtent();
 }
 
 SmallVector<Contraction::Operand> Contraction::getOperands(bool ofRows) {
@@ -274,8 +273,7 @@ bool isContiguous(LoadOp load, Value variable) {
 std::string Contraction::getTransposition() {
   std::string letters;
   letters += isContiguous(lhs.load, reduce.getInductionVar()) ? 'N' : 'T';
-  letters +=
-      isContiguous(rhs.load, getVariable(columnAxis)) ? 'N' : 'T';
+  letters += isContiguous(rhs.load, getVariable(columnAxis)) ? 'N' : 'T';
   return letters;
 }
 

@@ -138,9 +138,7 @@ static std::optional<APInt> getTripCount(Operation *loop) {
   std::optional<SmallVector<OpFoldResult>> Op::getLoopSteps() {                \
     return SmallVector<OpFoldResult>{getIndexConstant(getContext(), 1)};       \
   }                                                                            \
-  std::optional<APInt> Op::getStaticTripCount() {                              \
-    return getTripCount(*this);                                                \
-  }
+  std::optional<APInt> Op::getStaticTripCount() { return getTripCount(*this); }
 DEPLO_LOOP_LIKE(ForOp)
 DEPLO_LOOP_LIKE(ReduceOp)
 DEPLO_LOOP_LIKE(ScanOp)
@@ -475,8 +473,7 @@ struct SimplifyShortReduce : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceOp reduce,
                                 PatternRewriter &rewriter) const override {
-    if (reduce.getExtent() > 1 ||
-        (reduce.getExtent() == 1 && reduce.getPart()))
+    if (reduce.getExtent() > 1 || (reduce.getExtent() == 1 && reduce.getPart()))
       return failure();
     SmallVector<Value> values;
     if (reduce.getExtent() == 0) {
@@ -517,9 +514,9 @@ struct DropUnusedResults : OpRewritePattern<ReduceOp> {
     }
     rewriter.modifyOpInPlace(yield,
                              [&] { yield.getValuesMutable().assign(yielded); });
-    auto smaller = ReduceOp::create(rewriter, reduce.getLoc(), kinds,
-                                    reduce.getExtent(), types, reduce.getPart(),
-                                    reduce.getParts());
+    auto smaller =
+        ReduceOp::create(rewriter, reduce.getLoc(), kinds, reduce.getExtent(),
+                         types, reduce.getPart(), reduce.getParts());
     rewriter.mergeBlocks(reduce.getBody(), smaller.getBody(),
                          smaller.getInductionVar());
     for (auto [number, result] : llvm::zip_equal(used, smaller.getResults()))

@@ -236,8 +236,7 @@ TileDims::TileDims(KernelOp kernel)
       for (unsigned number : getClasses(iota.getResult()))
         learnAxis(classes[number], iota.getStart());
     else if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getPart()) {
-      Class &known =
-          classes[getClasses(op->getOpOperand(0))[reduce.getAxis()]];
+      Class &known = classes[getClasses(op->getOpOperand(0))[reduce.getAxis()]];
       known.part = reduce.getPart();
       known.parts = *reduce.getParts();
     }

@@ -33,6 +33,15 @@ LogicalResult AsyncDotOp::verify() {
   Type element = getLhs().getType().getElementType();
   constexpr int64_t numPieces = 3;
   int64_t ofPieces = isOfPieces() ? 1 : 0;
+  auto getShape = [&](BufferType type) {
+    return type.getShape().drop_front(
+        std::min<int64_t>(ofPieces, type.getRank()));
+  };
+  if (failed(verifyProductDims( // C1, C2
+          *this, result.getShape(),
+          {{"lhs", getShape(getLhs().getType()), getLhsDims()},
+           {"rhs", getShape(getRhs().getType()), getRhsDims()}})))
+    return failure();
   for (auto [name, type] : {std::pair("lhs", getLhs().getType()),
                             std::pair("rhs", getRhs().getType())}) {
     int64_t pieces = type.getRank() == 0 ? 0 : type.getShape().front();
@@ -45,13 +54,6 @@ LogicalResult AsyncDotOp::verify() {
       return emitOpError() << "multiplies elements of " << element << " and "
                            << type.getElementType() << ", expected one type";
   }
-  if (failed(verifyProductDims( // C1, C2
-          *this, result.getShape(),
-          {{"lhs", getLhs().getType().getShape().drop_front(ofPieces),
-            getLhsDims()},
-           {"rhs", getRhs().getType().getShape().drop_front(ofPieces),
-            getRhsDims()}})))
-    return failure();
   for (auto [name, dims] :
        {std::pair("lhs", getLhsDims()), std::pair("rhs", getRhsDims())})
     if (!llvm::is_contained(dims.take_back(2), rank)) // C1

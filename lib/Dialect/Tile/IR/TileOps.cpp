@@ -505,10 +505,10 @@ void ReduceOp::print(OpAsmPrinter &printer) {
   printer << getInputs() << " axis " << getAxis();
   if (getPart() && getParts())
     printer << " part " << getPart() << " of " << *getParts();
-  printer.printOptionalAttrDict(
-      (*this)->getAttrs(),
-      {getKindsAttrName(), getAxisAttrName(), getPartsAttrName(),
-       getOperandSegmentSizesAttrName()});
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {getKindsAttrName(), getAxisAttrName(),
+                                 getPartsAttrName(),
+                                 getOperandSegmentSizesAttrName()});
   printer << " : " << getInputs().getTypes() << " -> " << getResultTypes();
 }
 

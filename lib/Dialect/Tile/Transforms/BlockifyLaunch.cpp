@@ -85,9 +85,9 @@ static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
     int64_t along = llvm::divideCeil(extent, size);
     if (kernel.getAxis(i).getKind() == AxisKind::Grid &&
         size != kernel.getAxis(i).getStep())
-      return kernel.emitOpError()
-             << "axis " << i << " is in blocks of " << kernel.getAxis(i).getStep()
-             << " already, and block wants " << size;
+      return kernel.emitOpError() << "axis " << i << " is in blocks of "
+                                  << kernel.getAxis(i).getStep()
+                                  << " already, and block wants " << size;
     if (along > maxBlocksPerLaunch / blocks)
       return kernel.emitOpError()
              << "wants more than " << maxBlocksPerLaunch

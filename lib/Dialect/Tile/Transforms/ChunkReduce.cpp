@@ -560,10 +560,9 @@ struct ChunkReducePass : impl::ChunkReducePassBase<ChunkReducePass> {
     // registers.
     if (schedule && chunk < 0 &&
         (!schedule.getThread().empty() || !schedule.getWarpTile().empty())) {
-      remark::missed(kernel.getLoc(),
-                     remark::RemarkOpts::name("ChunkReduce")
-                         .category(DEBUG_TYPE)
-                         .function(kernel.getSymName()))
+      remark::missed(kernel.getLoc(), remark::RemarkOpts::name("ChunkReduce")
+                                          .category(DEBUG_TYPE)
+                                          .function(kernel.getSymName()))
           << "the schedule is one of a contraction";
       return markAllAnalysesPreserved();
     }

@@ -106,9 +106,21 @@ bool suitsWgmma(loop::Contraction &contraction,
                 const TargetDescription &target) {
   Type element = contraction.lhs.value.getType();
   Value depth = contraction.reduce.getInductionVar();
+  // What is summed over is one of the last two dimensions of a buffer: columns
+  // in parts are two dimensions, which the sum may be outside of.
+  auto isInner = [&](loop::LoadOp load) {
+    auto inner = load.getMap().getResults().take_back(2);
+    for (auto [position, index] : llvm::enumerate(load.getIndices()))
+      if (index == depth &&
+          llvm::any_of(inner, [at = position](AffineExpr coordinate) {
+            return coordinate.isFunctionOfDim(at);
+          }))
+        return true;
+    return false;
+  };
   // Buffers have what memory has, along the sum or along the result.
   auto suits = [&](const loop::Contraction::Operand &operand, unsigned axis) {
-    return !operand.isMapped() &&
+    return !operand.isMapped() && isInner(operand.load) &&
            (loop::isContiguous(operand.load, depth) ||
             loop::isContiguous(operand.load, contraction.getVariable(axis)));
   };

@@ -170,9 +170,9 @@ void ReductionWidener::run() {
   for (Value yielded : reduce.getYield().getValues())
     inputs.push_back(getWide(yielded));
   auto axis = cast<RankedTensorType>(inputs.front().getType()).getRank() - 1;
-  auto result = ReduceOp::create(builder, reduce.getLoc(), reduce.getMonoids(),
-                                 inputs, axis, reduce.getPart(),
-                                 reduce.getParts());
+  auto result =
+      ReduceOp::create(builder, reduce.getLoc(), reduce.getMonoids(), inputs,
+                       axis, reduce.getPart(), reduce.getParts());
   reduce.replaceAllUsesWith(result.getResults());
   reduce.erase();
 }

@@ -75,6 +75,12 @@ static bool hasDot(scf::ForOp loop) {
       .wasInterrupted();
 }
 
+/// Whether a chunk is of pieces of f32 by wgmma, a dozen instructions or more.
+static bool hasDotOfPieces(scf::ForOp loop) {
+  return llvm::any_of(loop.getOps<AsyncDotOp>(),
+                      [](AsyncDotOp dot) { return dot.isOfPieces(); });
+}
+
 /// Whether the steps of a chunk are laid out in the loop already.
 static bool hasStepsOfMma(scf::ForOp loop) {
   auto dots = loop.getBody()->getOps<DotOp>();
@@ -101,7 +107,8 @@ int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
   // Without a loop over chunks what several of them read would be in registers
   // at once. LLVM lays such a loop out whole, too, if a remainder is left: with
   // barriers there can be none.
-  bool isOfChunks = hasDot(loop) && !loop.getOps<scf::ForOp>().empty();
+  bool isOfChunks = hasDotOfPieces(loop) ||
+                    (hasDot(loop) && !loop.getOps<scf::ForOp>().empty());
   if (isOfChunks)
     most = copiesElements(loop) ? 1 : std::min(most, *trips / 2);
   // Much less than what is wanted is worse than a remainder.
@@ -135,7 +142,9 @@ struct MarkUnrollPass : tile::impl::MarkUnrollPassBase<MarkUnrollPass> {
     bool changed = false;
     for (scf::ForOp loop : loops) {
       int64_t factor = chooseUnroll(loop, most);
-      bool isKept = factor == 1 && hasDot(loop);
+      bool isKept =
+          factor == 1 &&
+          (hasDot(loop) || (hasDotOfPieces(loop) && getTripCount(loop)));
       if (factor == 1 && !isKept)
         continue;
       loop->setAttr(

@@ -102,8 +102,7 @@ struct PadSmemPass : tile::impl::PadSmemPassBase<PadSmemPass> {
     auto options = remark::RemarkOpts::name("PadSmem")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    SmallVector<AllocOp> buffers =
-        getBuffersToLayOut(kernel, *choice, options);
+    SmallVector<AllocOp> buffers = getBuffersToLayOut(kernel, *choice, options);
     if (buffers.empty())
       return markAllAnalysesPreserved();
     TargetAttr target = TargetAttr::lookup(kernel);

@@ -75,19 +75,18 @@ static bool losesLocality(KernelOp kernel, TargetAttr target) {
   return residency.blocks > residency.room && fitsInL2(kernel, target);
 }
 
-/// Blocks of multiply-adds that leave places free go to the multiprocessors that
-/// the grid before leaves first, and some get more than others if both overlap:
-/// that takes longer than the launch. A few go to as many anyway.
+/// Blocks of multiply-adds that leave places free go to the multiprocessors
+/// that the grid before leaves first, and some get more than others if both
+/// overlap: that takes longer than the launch. A few go to as many anyway.
 static bool losesBalance(KernelOp kernel, TargetAttr target) {
-  bool hasAtom =
-      kernel
-          ->walk([](DotOp dot) {
-            return dot.getAtomAttr() ? WalkResult::interrupt()
-                                     : WalkResult::advance();
-          })
-          .wasInterrupted();
-  std::optional<int64_t> places = countContractionBlocks(
-      kernel, getSharedBytes(kernel), describe(target));
+  bool hasAtom = kernel
+                     ->walk([](DotOp dot) {
+                       return dot.getAtomAttr() ? WalkResult::interrupt()
+                                                : WalkResult::advance();
+                     })
+                     .wasInterrupted();
+  std::optional<int64_t> places =
+      countContractionBlocks(kernel, getSharedBytes(kernel), describe(target));
   int64_t blocks = 1;
   for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
     blocks *= kernel.getAxis(i).getBlocks();

@@ -34,7 +34,8 @@
 // -> (16 parts)
 //       loop.for %p = 0 to 16 {
 //         %m = loop.reduce max %j = 0 to 128 : f32 {
-//           %s = loop.reduce add %k = 0 to 2048 : f32 { ... %w[%k, %p, %j] ... }
+//           %s = loop.reduce add %k = 0 to 2048 : f32 { ... %w[%k, %p, %j] ...
+//           }
 //
 // Legality is that of split_reduce: the monoid is associative and commutative
 // by declaration, parts are added in the order of their numbers, and views
@@ -89,9 +90,10 @@ private:
 
 /// Blocks fold the rows of a product: of all columns, or of the parts that take
 /// least time, which a second kernel folds.
-std::optional<Split> SplitMatmulKPass::chooseColumns(
-    loop::KernelOp kernel, int64_t columns, const TargetDescription &target,
-    std::string &times, std::string &reason) {
+std::optional<Split>
+SplitMatmulKPass::chooseColumns(loop::KernelOp kernel, int64_t columns,
+                                const TargetDescription &target,
+                                std::string &times, std::string &reason) {
   SymbolicSizes sizes = SymbolicSizes::get(kernel);
   std::optional<double> whole =
       estimateKernel(kernel, target, alignment, sizes, mode);
@@ -202,10 +204,11 @@ void SplitMatmulKPass::runOnOperation() {
       remark::missed(kernel.getLoc(), options) << remark::add("{0}", reason);
       continue;
     }
-    remark::passed(kernel.getLoc(), options) << remark::add(
-        "{0} of {1} {2} in {3} parts, {4} kernels: {5}",
-        foldsRows ? "folds" : "sums", split->extent,
-        foldsRows ? "columns" : "products", split->parts, split->kernels.size(), times);
+    remark::passed(kernel.getLoc(), options)
+        << remark::add("{0} of {1} {2} in {3} parts, {4} kernels: {5}",
+                       foldsRows ? "folds" : "sums", split->extent,
+                       foldsRows ? "columns" : "products", split->parts,
+                       split->kernels.size(), times);
     replaceKernel(kernel, *split, symbols);
   }
 }

@@ -197,8 +197,8 @@ Value Splitter::addArgument(SplitKernel &kernel, SplitOperand operand,
   return kernel.kernel->getBody()->addArgument(type, kernel.kernel->getLoc());
 }
 
-/// Makes an access of the rest one of `kernel`, where iteration `element` is that
-/// of one part: of `part`, or of the tail if that is null.
+/// Makes an access of the rest one of `kernel`, where iteration `element` is
+/// that of one part: of `part`, or of the tail if that is null.
 template <typename AccessOp>
 LogicalResult Splitter::redirect(AccessOp access, SplitKernel &kernel,
                                  Value element, Value part,
@@ -358,14 +358,13 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   for (Operation *op : *slice)
     if (auto load = dyn_cast<loop::LoadOp>(builder.clone(*op, mapping)))
       loads.push_back(load);
-  auto copy =
-      parts.length == 0
-          ? loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
-                                   reduce.getExtent(), reduce.getResultTypes(),
-                                   part, parts.count)
-          : loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
-                                   isTail ? parts.tail : parts.length,
-                                   reduce.getResultTypes());
+  auto copy = parts.length == 0
+                  ? loop::ReduceOp::create(
+                        builder, loc, reduce.getMonoids(), reduce.getExtent(),
+                        reduce.getResultTypes(), part, parts.count)
+                  : loop::ReduceOp::create(builder, loc, reduce.getMonoids(),
+                                           isTail ? parts.tail : parts.length,
+                                           reduce.getResultTypes());
   mapping.map(reduce.getInductionVar(), copy.getInductionVar());
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -383,8 +382,7 @@ LogicalResult Splitter::addPartsKernel(loop::ReduceOp reduce,
   for (loop::StoreOp store : stores)
     if (failed(redirect(store, kernel, copy.getInductionVar(), part, parts)))
       return failure();
-  return parts.length == 0 ? success()
-                           : shiftNumbers(copy, part, parts, sizes);
+  return parts.length == 0 ? success() : shiftNumbers(copy, part, parts, sizes);
 }
 
 /// A reduction over the parts in `buffers`.

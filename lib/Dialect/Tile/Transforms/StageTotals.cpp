@@ -30,9 +30,10 @@
 // flight stay so from one inner loop to the next: both loops carry their
 // tokens.
 //
-// Legality: each total is one thread's, which reads what it wrote itself, so that
-// no barrier is needed. The monoid is associative by declaration; the order of additions is
-// fixed, and no value takes up more than `terms` products.
+// Legality: each total is one thread's, which reads what it wrote itself, so
+// that no barrier is needed. The monoid is associative by declaration; the
+// order of additions is fixed, and no value takes up more than `terms`
+// products.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Analysis/BufferAccess.h"

@@ -90,8 +90,7 @@ struct SwizzleSmemPass : tile::impl::SwizzleSmemPassBase<SwizzleSmemPass> {
     auto options = remark::RemarkOpts::name("SwizzleSmem")
                        .category(DEBUG_TYPE)
                        .function(kernel.getSymName());
-    SmallVector<AllocOp> buffers =
-        getBuffersToLayOut(kernel, *choice, options);
+    SmallVector<AllocOp> buffers = getBuffersToLayOut(kernel, *choice, options);
     if (buffers.empty())
       return markAllAnalysesPreserved();
     SmallVector<std::string> reasons;

@@ -451,8 +451,8 @@ static TileValue emitReversed(loop::LoadOp load, ArrayRef<int64_t> extents,
   auto [strides, start] = type.getStridesAndOffset();
   const SymbolicSizes &sizes = arithmetic.tileifier.getSizes();
   TileValue offset = arithmetic.getConstant(start);
-  for (auto [size, stride, coordinate] : llvm::zip_equal(
-           type.getShape(), strides, load.getMap().getResults())) {
+  for (auto [size, stride, coordinate] :
+       llvm::zip_equal(type.getShape(), strides, load.getMap().getResults())) {
     std::optional<AffineExpr> fromEnd =
         getFromEnd(coordinate, extents.size(), size, sizes);
     TileValue position =
@@ -485,9 +485,9 @@ LogicalResult Tileifier::convertGather(loop::LoadOp load) {
         auto [size, coordinate] = dim;
         return getFromEnd(coordinate, load.getIndices().size(), size, sizes);
       });
-  TileValue offsets =
-      isReversed ? emitReversed(load, extentsOfIndices, arithmetic)
-                 : emitAffine(offset, extentsOfIndices, arithmetic);
+  TileValue offsets = isReversed
+                          ? emitReversed(load, extentsOfIndices, arithmetic)
+                          : emitAffine(offset, extentsOfIndices, arithmetic);
 
   SmallVector<unsigned> dims = offsets.dims;
   Value condition, otherwise;

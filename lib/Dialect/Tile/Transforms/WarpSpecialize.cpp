@@ -205,9 +205,8 @@ FailureOr<ProducerOp> tile::warpSpecialize(scf::ForOp loop,
 static SmallVector<int64_t> chooseRegisters(KernelOp kernel,
                                             TargetAttr target) {
   int64_t sharedBytes = 0, sums = 0;
-  kernel.walk([&](AllocOp alloc) {
-    sharedBytes += alloc.getType().getSizeInBytes();
-  });
+  kernel.walk(
+      [&](AllocOp alloc) { sharedBytes += alloc.getType().getSizeInBytes(); });
   // Of pieces, what a scale comes to is added to the sums in registers.
   kernel.walk([&](AsyncDotOp dot) {
     sums += getRegisters(dot.getResult()) * (dot.isOfPieces() ? 2 : 1);

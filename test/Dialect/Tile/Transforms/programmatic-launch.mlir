@@ -131,3 +131,25 @@ tile.kernel @large(%x: memref<16777216xf32>, %y: memref<16777216xf32>) axes(%i =
   %a = tile.load %x[%i] : memref<16777216xf32> -> tensor<512xf32>
   tile.store %a, %y[%i] : tensor<512xf32>, memref<16777216xf32>
 }
+
+// -----
+
+#acc = #tile.layout<[32, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+#lhs = #tile.layout<[32, 4], register = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 0], [0, 0], [0, 0]], warp = []>
+#rhs = #tile.layout<[4, 32], register = [[0, 1], [0, 2], [1, 0], [2, 0]], lane = [[0, 0], [0, 0], [0, 4], [0, 8], [0, 16]], warp = []>
+
+// A hundred blocks of multiply-adds leave places free, and should be spread
+// evenly.
+// CHECK-LABEL: tile.kernel @partial_wave
+// CHECK-NOT:     tile.launch_dependents
+// ALWAYS-LABEL: tile.kernel @partial_wave
+// ALWAYS:        tile.launch_dependents
+// REMARK: [Missed] ProgrammaticLaunch | Category:deplo-programmatic-launch | Function=partial_wave | Remark="blocks of multiply-adds that leave places free are spread evenly if none of the kernel before are left"
+tile.kernel @partial_wave(%x: memref<3200x4xf32>, %w: memref<4x32xf32>, %y: memref<3200x32xf32>) axes(%i = 3200 step 32 grid) warps(1) {
+  %c0 = arith.constant 0 : index
+  %zeros = arith.constant dense<0.0> : tensor<32x32xf32, #acc>
+  %a = tile.load %x[%i, %c0] : memref<3200x4xf32> -> tensor<32x4xf32, #lhs>
+  %b = tile.load %w[%c0, %c0] : memref<4x32xf32> -> tensor<4x32xf32, #rhs>
+  %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zeros : tensor<32x4xf32, #lhs>, tensor<4x32xf32, #rhs>, tensor<32x32xf32, #acc>
+  tile.store %d, %y[%i, %c0] : tensor<32x32xf32, #acc>, memref<3200x32xf32>
+}

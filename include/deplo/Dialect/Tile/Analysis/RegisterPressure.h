@@ -29,9 +29,9 @@ int64_t estimateLoopRegisters(KernelOp kernel);
 int64_t getRegisters(mlir::Value tile);
 
 /// Blocks of a contraction that a multiprocessor has room for, which have
-/// `sharedBytes` of shared memory: as many as registers, warps and shared memory
-/// allow, since ptxas finds an order of multiply-adds with few values ahead if
-/// it is asked to. Nothing for other kernels.
+/// `sharedBytes` of shared memory: as many as registers, warps and shared
+/// memory allow, since ptxas finds an order of multiply-adds with few values
+/// ahead if it is asked to. Nothing for other kernels.
 std::optional<int64_t> countContractionBlocks(KernelOp kernel,
                                               int64_t sharedBytes,
                                               const TargetDescription &target);
