@@ -206,9 +206,7 @@ def main() -> None:
         if not options.rank_only:
             eager_us = measure(case, ranked, pool)
             report(text, eager_us, ranked)
-        rows.append(
-            {"case": text, "eager_us": eager_us, "candidates": [asdict(c) for c in ranked]}
-        )
+        rows.append({"case": text, "eager_us": eager_us, "candidates": [asdict(c) for c in ranked]})
         if options.out:
             with open(options.out, "w") as file:
                 json.dump({"rows": rows, "summary": summarise(rows)}, file, indent=1)
