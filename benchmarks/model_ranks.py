@@ -118,6 +118,8 @@ def measure(case: Case, ranked: list[Candidate], pool) -> float:
             candidate.fault = f"error {error:.2e}"
             continue
         candidate.us = time_us(mine.calls(sets))
+        kernels = mine.compiled.report["kernels"]
+        candidate.schedule = "; ".join(kernel["schedule"][15:-1] for kernel in kernels)
     return time_us(eager.calls(sets))
 
 
@@ -204,9 +206,7 @@ def main() -> None:
         if not options.rank_only:
             eager_us = measure(case, ranked, pool)
             report(text, eager_us, ranked)
-        rows.append(
-            {"case": text, "eager_us": eager_us, "candidates": [asdict(c) for c in ranked]}
-        )
+        rows.append({"case": text, "eager_us": eager_us, "candidates": [asdict(c) for c in ranked]})
         if options.out:
             with open(options.out, "w") as file:
                 json.dump({"rows": rows, "summary": summarise(rows)}, file, indent=1)

@@ -29,10 +29,10 @@ void markKernel(const EmittedKernel &emitted, int64_t cluster) {
         builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     builder.getI32IntegerAttr(emitted.resident));
-  function->setAttr("tile.launch", tile::LaunchAttr::get(
-                                       function.getContext(), emitted.blocks,
-                                       emitted.threads, emitted.sharedBytes,
-                                       cluster, emitted.isProgrammatic));
+  function->setAttr("tile.launch",
+                    tile::LaunchAttr::get(function.getContext(), emitted.blocks,
+                                          emitted.threads, emitted.sharedBytes,
+                                          cluster, emitted.isProgrammatic));
 }
 
 /// What is known of an argument that is passed to parts is what all of them
@@ -114,8 +114,8 @@ LogicalResult emitConcat(tile::ConcatOp concat,
       annotateAlike(whole.function, argument, emitted.function, number,
                     /*isFirst=*/annotated.insert(argument).second);
     }
-    operands.push_back(LLVM::SubOp::create(builder, part.getLoc(), block,
-                                           getConstant(start)));
+    operands.push_back(
+        LLVM::SubOp::create(builder, part.getLoc(), block, getConstant(start)));
     LLVM::CallOp::create(builder, part.getLoc(), emitted.function, operands);
     LLVM::ReturnOp::create(builder, loc, ValueRange());
     start = end;

@@ -15,8 +15,8 @@
 // CHECK-NEXT:      tile.load %x[%i, %[[AT]]] : memref<256x512xbf16> -> tensor<64x64xbf16>
 // CHECK-NEXT:      tile.load %w[%j, %[[AT]]] : memref<256x512xbf16> -> tensor<128x64xbf16>
 // CHECK:         %[[S:.+]] = tile.cluster_reduce_scatter %[[D]] dim 1 : tensor<64x128xf32> -> tensor<64x32xf32>
-// CHECK-DAG:     tile.load %b[%[[J:.+]]] : memref<256xf32> -> tensor<32xf32>
-// CHECK-DAG:     %[[J]] = arith.addi %j, %[[P]]
+// CHECK:         %[[J:.+]] = arith.addi %j, %[[P]]
+// CHECK:         tile.load %b[%[[J]]] : memref<256xf32> -> tensor<32xf32>
 // CHECK:         tile.store %{{.+}}, %y[%i, %{{.+}}] : tensor<64x32xf32>, memref<256x256xf32>
 // REMARK: [Passed] ClusterReduce | Category:deplo-cluster-reduce | Function=mm | Remark="8 chunks of a contraction are shared by 4 blocks of a cluster, which have 32 columns of the sum each"
 tile.kernel @mm(%x: memref<256x512xbf16>, %w: memref<256x512xbf16>, %b: memref<256xf32>, %y: memref<256x256xf32>) axes(%i = 256 step 64 grid, %j = 256 step 128 grid) warps(4) attributes {schedule = #tile.schedule<block = [64, 128], warps = 4, vector = 8, cluster = 4, chunk = 64, stages = 2, atom = wgmma, warp_tile = [16, 128]>} {
