@@ -218,14 +218,15 @@ static std::string getReason(const ContractionChoice &choice,
 }
 
 /// Whether chunks may be transposed. An element that is copied alone should
-/// take part in many multiply-adds, and what such copies take longer to begin
+/// take part in many multiply-adds (with two sums, threads have tiles too small
+/// to gain as much by wider reads), and what such copies take longer to begin
 /// and to arrive should be hidden: by long sums, not parts of one, and by
 /// another block on each multiprocessor. cp.async copies 4 bytes at least.
 static std::vector<bool> getTranspositions(const ContractionChoice &choice,
                                            const ContractionFacts &facts,
                                            const TargetDescription &target,
                                            const ContractionPins &pins) {
-  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 128;
+  constexpr int64_t leastBytes = 4, leastMultiplyAdds = 80;
   if (pins.isTransposed)
     return {*pins.isTransposed};
   int64_t blocks = llvm::divideCeil(facts.rows, choice.blockRows) *
@@ -236,7 +237,9 @@ static std::vector<bool> getTranspositions(const ContractionChoice &choice,
   if (isHidden && facts.isLhsAlongDepth && facts.isRhsAlongDepth &&
       facts.ofRows.computed + facts.ofColumns.computed == 0 &&
       facts.elementBytes >= leastBytes &&
-      std::min(choice.blockRows, choice.blockColumns) >= leastMultiplyAdds)
+      facts.sums == 1 &&
+      2 * choice.blockRows * choice.blockColumns >=
+          leastMultiplyAdds * (choice.blockRows + choice.blockColumns))
     return {false, true};
   return {false};
 }
