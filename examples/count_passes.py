@@ -20,7 +20,7 @@ from deplo.importer import import_program
 SIZE = 128
 SCHEDULES = {
     "float32": "block=64x64,thread=8x4,chunk=16,stages=3",
-    "bfloat16": "block=64x64,chunk=32,stages=3",
+    "bfloat16": "atom=mma_sync,block=64x64,chunk=32,stages=3",
 }
 # In the order of the pipeline; those of float32 are FFMA's, those of bfloat16 tensor cores'.
 ORDER = {
