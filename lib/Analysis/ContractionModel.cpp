@@ -236,8 +236,7 @@ static std::vector<bool> getTranspositions(const ContractionChoice &choice,
                   blocks >= nearlyTwo * target.multiprocessors;
   if (isHidden && facts.isLhsAlongDepth && facts.isRhsAlongDepth &&
       facts.ofRows.computed + facts.ofColumns.computed == 0 &&
-      facts.elementBytes >= leastBytes &&
-      facts.sums == 1 &&
+      facts.elementBytes >= leastBytes && facts.sums == 1 &&
       2 * choice.blockRows * choice.blockColumns >=
           leastMultiplyAdds * (choice.blockRows + choice.blockColumns))
     return {false, true};
