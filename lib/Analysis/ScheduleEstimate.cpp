@@ -61,13 +61,17 @@ static constexpr double spreadInL2 = 0.05;
 static constexpr double scatterCost = 0.04;
 static constexpr double longBurstBytes = 32768;
 
-/// Instructions of a thread for the part of a reduction that threads share.
-double
-ScheduleModel::getExchangeInstructions(const ScheduleChoice &candidate) const {
+/// Instructions of a thread for the parts of reductions, and of scans of
+/// `chunks` chunks, that threads share.
+double ScheduleModel::getExchangeInstructions(const ScheduleChoice &candidate,
+                                              double chunks) const {
   Sharing sharing = getSharing(candidate);
-  double shuffles = 2 * llvm::Log2_64(sharing.rowLanes);
-  double warps = sharing.rowWarps > 1 ? 2 * sharing.rowWarps : 0;
-  return sharing.rowsPerThread * (shuffles + warps);
+  double values = llvm::Log2_64(sharing.rowLanes) +
+                  (sharing.rowWarps > 1 ? sharing.rowWarps : 0);
+  // Each comes, and is folded.
+  return sharing.rowsPerThread * values *
+         (2 * facts.dependentReductions +
+          (1 + facts.foldInstructions) * facts.scans * chunks);
 }
 
 /// From the last load of a row to the result of its last reduction.
@@ -206,8 +210,7 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
            (facts.instructions + 1 + double(facts.indexInstructions) / vector) +
        (candidate.chunk ? stepInstructions : 0)) *
           chunks +
-      (facts.dependentReductions + facts.scans * chunks) *
-          getExchangeInstructions(candidate);
+      getExchangeInstructions(candidate, chunks);
   // Few warps leave gaps, most of all in loops, where one instruction waits for
   // the other.
   double independent = candidate.chunk ? 1 : 4;

@@ -136,7 +136,8 @@ private:
     int64_t rowsPerThread;
   };
   Sharing getSharing(const ScheduleChoice &candidate) const;
-  double getExchangeInstructions(const ScheduleChoice &candidate) const;
+  double getExchangeInstructions(const ScheduleChoice &candidate,
+                                 double chunks) const;
   double estimateReduction(const ScheduleChoice &candidate) const;
   double estimateExchange(const ScheduleChoice &candidate) const;
 

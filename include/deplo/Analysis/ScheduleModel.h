@@ -55,6 +55,8 @@ struct ScheduleFacts {
   /// Scans along an inner dimension: in each chunk threads wait for one
   /// another.
   int64_t scans = 0;
+  /// The most instructions by which one of them folds two values.
+  int64_t foldInstructions = 1;
   /// The most results of one reduction.
   int64_t reducedValues = 1;
   /// Loops over inner dimensions that wait for one another.

@@ -246,7 +246,7 @@ ScheduleFacts FactFinder::run() {
   facts.joinedPasses = countJoinedPasses();
   facts.indirections = countIndirections();
   countInstructions();
-  kernel.walk([&](loop::RunningOp) { ++facts.scans; });
+  countScans();
   countLiveTiles();
   facts.mayShareRows = facts.scans == 0 && facts.inner.size() == 1 &&
                        facts.inner.front().isReduced &&

@@ -39,6 +39,7 @@ private:
   int64_t countIndirections();
   llvm::DenseSet<mlir::Operation *> findIndexing();
   void countInstructions();
+  void countScans();
 
   loop::KernelOp kernel;
   int64_t alignment;

@@ -142,13 +142,18 @@ int64_t FactFinder::countJoinedPasses() {
   return count;
 }
 
+/// Instructions that fold two values of a scan.
+static int64_t getFoldCost(loop::RunningOp running) {
+  constexpr int64_t ofExponents = 20;
+  return running.getKind() == Monoid::LogAddExp ? ofExponents : 1;
+}
+
 /// Instructions of the usual expansion of an operation.
 static int64_t getCost(Operation *op) {
-  if (auto running = dyn_cast<loop::RunningOp>(op)) {
-    // Each element is folded in its thread and with what is before that.
-    constexpr int64_t folds = 2, ofExponents = 20;
-    return running.getKind() == Monoid::LogAddExp ? folds * ofExponents : folds;
-  }
+  // Each element is folded in its thread and with what is before that.
+  constexpr int64_t folds = 2;
+  if (auto running = dyn_cast<loop::RunningOp>(op))
+    return folds * getFoldCost(running);
   if (isa<math::SqrtOp, math::RsqrtOp>(op))
     return 4;
   if (isa<math::FmaOp, math::AbsFOp>(op))
@@ -180,6 +185,14 @@ DenseSet<Operation *> FactFinder::findIndexing() {
       indexing.insert(op);
   });
   return indexing;
+}
+
+void FactFinder::countScans() {
+  kernel.walk([&](loop::RunningOp running) {
+    ++facts.scans;
+    facts.foldInstructions =
+        std::max(facts.foldInstructions, getFoldCost(running));
+  });
 }
 
 /// Instructions for each element of the inner loops (or, without them, of the
