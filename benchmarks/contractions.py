@@ -22,11 +22,11 @@ from deplo.compilation import Options
 from deplo.compiler import CompiledFunction, default_target
 from deplo.importer import ImportedProgram, import_program
 from deplo.runtime import Executable
+from harness.cases import DTYPES
 from harness.contenders import Deplo, PyTorch
 from harness.errors import is_right, relative_error
 from harness.roofline import least_us
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # What rotates through L2 between two calls on the same weights.
 ROTATED_BYTES = 300 << 20
 SAMPLE_US = 1500.0

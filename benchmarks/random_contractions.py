@@ -24,9 +24,9 @@ import torch
 import torch.nn.functional as F
 
 import deplo
+from harness.cases import DTYPES
 from harness.errors import is_right, relative_error
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 SIZES = (1, 2, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 256, 300, 513, 1000, 2049)
 FORMS = {
     "product": lambda x, w, v, b, r: x @ w,

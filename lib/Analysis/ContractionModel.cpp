@@ -314,8 +314,8 @@ chooseContraction(const ContractionFacts &facts,
   for (int64_t chunk : getPowers(leastChunk, mostChunk, pins.chunk))
     considerChunk(chunk);
   if (!best) {
-    error = "no tile of a contraction that agrees with what is pinned fits " +
-            target.chip + "; use smaller blocks, or larger ones of a thread";
+    error = sayNoTileFits("contraction", target,
+                          "smaller blocks, or larger ones of a thread");
     return std::nullopt;
   }
   best->reason = getReason(*best, target);

@@ -255,9 +255,7 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
                getPowers(std::max(mostChunk / 2, depth), mostChunk, pins.chunk))
             // A ring of all chunks would leave no loop. Of those that take as
             // long, one of four stages bears delays and leaves room to others.
-            for (int64_t stages :
-                 pins.stages ? std::vector<int64_t>{pins.stages}
-                             : std::vector<int64_t>{4, 3, 6, 8, 2, 1}) {
+            for (int64_t stages : getNumbers({4, 3, 6, 8, 2, 1}, pins.stages)) {
               int64_t chunks = llvm::divideCeil(facts.depth, chunk);
               if (!pins.stages && stages > std::max<int64_t>(chunks - 1, 1))
                 continue;
@@ -270,9 +268,8 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
               consider();
             }
   if (!best) {
-    error = "no tile of a contraction by mma.sync that agrees with what is "
-            "pinned fits " +
-            target.chip + "; use smaller blocks or fewer stages";
+    error = sayNoTileFits("contraction by mma.sync", target,
+                          "smaller blocks or fewer stages");
     return std::nullopt;
   }
   best->reason = getReason(*best, target);

@@ -251,9 +251,7 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
     choice.blockColumns = blockColumns;
     choice.warpRows = warpRows;
     choice.warpColumns = warpColumns;
-    for (int64_t stages : pins.stages
-                              ? std::vector<int64_t>{pins.stages}
-                              : std::vector<int64_t>{8, 7, 6, 5, 4, 3, 2}) {
+    for (int64_t stages : getNumbers({8, 7, 6, 5, 4, 3, 2}, pins.stages)) {
       choice.stages = stages;
       for (int64_t cluster : getPowers(1, mostCluster, pins.cluster)) {
         choice.cluster = cluster;
@@ -280,9 +278,8 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
           for (int64_t warpColumns : getPowers(16, 32, pins.warpColumns))
             considerTile(blockRows, blockColumns, warpRows, warpColumns);
   if (!best) {
-    error = "no tile of a contraction by wgmma that agrees with what is pinned "
-            "fits " +
-            target.chip + "; use smaller blocks or fewer stages";
+    error = sayNoTileFits("contraction by wgmma", target,
+                          "smaller blocks or fewer stages");
     return std::nullopt;
   }
   best->reason =

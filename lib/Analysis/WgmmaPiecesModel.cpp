@@ -122,13 +122,17 @@ static double getElements(const ContractionFacts &facts) {
           facts.columns * facts.ofColumns.count);
 }
 
-/// What it takes to read all pieces from memory, where they are not in L2.
-static double estimateStream(const ContractionFacts &facts,
-                             const TargetDescription &target) {
-  double bytes = getElements(facts) * numPieces * pieceBytes;
+/// What it takes to move so many bytes, to or from L2 if they fit there.
+static double estimateTransfer(double bytes, const TargetDescription &target) {
   double bandwidth = target.dramBytesPerSecond / 1e9 * reachedBandwidth *
                      (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
   return bytes / bandwidth;
+}
+
+/// What it takes to read all pieces.
+static double estimateStream(const ContractionFacts &facts,
+                             const TargetDescription &target) {
+  return estimateTransfer(getElements(facts) * numPieces * pieceBytes, target);
 }
 
 /// What kernels take that write the pieces of both operands.
@@ -136,9 +140,7 @@ static double estimateSplit(const ContractionFacts &facts,
                             const TargetDescription &target) {
   constexpr int64_t wholeBytes = 4;
   double bytes = getElements(facts) * (wholeBytes + numPieces * pieceBytes);
-  double bandwidth = target.dramBytesPerSecond / 1e9 * reachedBandwidth *
-                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
-  return bytes / bandwidth +
+  return estimateTransfer(bytes, target) +
          launchNanoseconds * (facts.ofRows.count + facts.ofColumns.count);
 }
 
@@ -202,9 +204,7 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
          getPowers(leastColumns, widest, pins.blockColumns))
       for (int64_t warpColumns :
            getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
-        for (int64_t stages : pins.stages
-                                  ? std::vector<int64_t>{pins.stages}
-                                  : std::vector<int64_t>{6, 5, 4, 3, 2}) {
+        for (int64_t stages : getNumbers({6, 5, 4, 3, 2}, pins.stages)) {
           if (!pins.stages && stages > std::max<int64_t>(chunks, 2))
             continue;
           choice.blockRows = blockRows;
@@ -214,11 +214,8 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
           consider();
         }
   if (!best) {
-    error = "no tile of a contraction by wgmma of pieces that agrees with what "
-            "is pinned fits " +
-            target.chip +
-            "; use smaller blocks, warp_tile=16x128 or fewer "
-            "stages";
+    error = sayNoTileFits("contraction by wgmma of pieces", target,
+                          "smaller blocks, warp_tile=16x128 or fewer stages");
     return std::nullopt;
   }
   best->reason =

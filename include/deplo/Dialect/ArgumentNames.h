@@ -29,6 +29,18 @@ inline void keepArgumentNames(
   }
 }
 
+/// Prints ` @name(%x: type, ...)`.
+inline void printSignature(mlir::OpAsmPrinter &printer, llvm::StringRef name,
+                           mlir::Block::BlockArgListType arguments) {
+  printer << ' ';
+  printer.printSymbolName(name);
+  printer << '(';
+  llvm::interleaveComma(arguments, printer, [&](mlir::BlockArgument argument) {
+    printer.printRegionArgument(argument);
+  });
+  printer << ')';
+}
+
 /// Prints arguments by the names in their locations.
 inline void printArgumentNames(mlir::Block::BlockArgListType arguments,
                                mlir::OpAsmSetValueNameFn setName) {

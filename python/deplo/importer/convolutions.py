@@ -13,34 +13,30 @@ from .builder import Value
 from .contractions import with_bias
 from .dtypes import FLOATS
 from .gathers import Source, dims, gather
+from .pooling import Windows, per_axis
 from .registry import Context, Unsupported, handles
 
 aten = torch.ops.aten
 
 
-def _windows(
+def _transposed_windows(
     c: Context,
     x: Value,
     size: list[int],
     stride: list[int],
     padding: list[int],
     dilation: list[int],
-    transposed: bool,
 ) -> Value:
-    """[N, C, the result's plane, the window]: what each weight is multiplied by."""
+    """What each weight is multiplied by: as `Windows.gather`, of x with zeros between."""
     rank = len(size)
     coordinates, guard = dims(2), []
     for axis in range(rank):
-        d, k = f"d{2 + axis}", f"d{2 + rank + axis} * {dilation[axis]}"
-        step, spread = (1, stride[axis]) if transposed else (stride[axis], 1)
-        place = f"{d} * {step} - {padding[axis]} + {k}"
-        if transposed:
-            place = f"{d} + {padding[axis]} - {k}"
-        coordinates.append(f"({place}) floordiv {spread}")
-        if transposed or padding[axis]:
-            guard += [place, f"{(x.shape[2 + axis] - 1) * spread} - ({place})"]
-        if spread != 1:
-            guard.append(f"-(({place}) mod {spread})")
+        step, last = stride[axis], x.shape[2 + axis] - 1
+        place = f"d{2 + axis} + {padding[axis]} - d{2 + rank + axis} * {dilation[axis]}"
+        coordinates.append(f"({place}) floordiv {step}")
+        guard += [place, f"{last * step} - ({place})"]
+        if step != 1:
+            guard.append(f"-(({place}) mod {step})")
     shape = [*x.shape[:2], *c.shape[2:], *size]
     return gather(c.b, shape, [Source(x, coordinates, guard)])
 
@@ -62,11 +58,14 @@ def convolution(
     if x.dtype not in FLOATS:
         raise Unsupported(f"it convolves {x.dtype}; convert the operands to a float type")
     rank = len(weight.shape) - 2
-    stride, padding, dilation = (
-        list(values) * rank if len(values) == 1 else list(values)
-        for values in (stride, padding, dilation)
-    )
-    x = _windows(c, x, list(weight.shape[2:]), stride, padding, dilation, transposed)
+    stride, padding, dilation = (per_axis(n, rank) for n in (stride, padding, dilation))
+    window = weight.shape[2:]
+    if transposed:
+        x = _transposed_windows(c, x, list(window), stride, padding, dilation)
+    else:
+        shape = [*x.shape[:2], *c.shape[2:]]
+        windows = Windows(x, shape, window, stride, padding, dilation, [1] * rank)
+        x = windows.gather(c, 0)
 
     # Coordinates: N, group, O / groups, the plane; summed over: C / groups, the window.
     outputs, inputs = c.shape[1] // groups, x.shape[1] // groups

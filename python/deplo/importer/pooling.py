@@ -16,7 +16,7 @@ from .scalars import Region, Scalar
 aten = torch.ops.aten
 
 
-def _per_axis(value: int | Sequence[int], count: int) -> list[int]:
+def per_axis(value: int | Sequence[int], count: int) -> list[int]:
     """PyTorch repeats a single number for each axis."""
     values = [value] if isinstance(value, int) else list(value)
     return values * count if len(values) == 1 else values
@@ -89,14 +89,14 @@ def _strided(
     dilation: int | list[int] = 1,
 ) -> Windows:
     rank = 3 if "3d" in c.b.operator else 2
-    kernel = _per_axis(kernel_size, rank)
+    kernel = per_axis(kernel_size, rank)
     return Windows(
         x,
         c.shape,
         kernel,
-        _per_axis(stride or kernel, rank),
-        _per_axis(padding, rank),
-        _per_axis(dilation, rank),
+        per_axis(stride or kernel, rank),
+        per_axis(padding, rank),
+        per_axis(dilation, rank),
         [1] * rank,
     )
 
@@ -178,8 +178,8 @@ def avg_pool(
     if divisor_override:
         return _divided(c, total, c.b.constant(divisor_override, total.dtype))
     kernel = windows.shape[len(c.shape) :]
-    steps = _per_axis(stride or kernel, len(kernel))
-    before = _per_axis(padding, len(kernel))
+    steps = per_axis(stride or kernel, len(kernel))
+    before = per_axis(padding, len(kernel))
 
     def count(s: Region, *d: Scalar) -> Scalar:
         """Elements of the window, with those of the padding or without."""

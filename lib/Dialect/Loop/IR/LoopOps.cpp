@@ -176,13 +176,7 @@ void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn setName) {
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {
-  printer << ' ';
-  printer.printSymbolName(getSymName());
-  printer << '(';
-  llvm::interleaveComma(getArguments(), printer, [&](BlockArgument argument) {
-    printer.printRegionArgument(argument);
-  });
-  printer << ')';
+  printSignature(printer, getSymName(), getArguments());
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                            {SymbolTable::getSymbolAttrName()});
   printer << ' ';

@@ -42,13 +42,7 @@ ParseResult ConcatOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void ConcatOp::print(OpAsmPrinter &printer) {
-  printer << " ";
-  printer.printSymbolName(getSymName());
-  printer << "(";
-  llvm::interleaveComma(
-      getBody()->getArguments(), printer,
-      [&](BlockArgument argument) { printer.printRegionArgument(argument); });
-  printer << ")";
+  printSignature(printer, getSymName(), getBody()->getArguments());
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                            {getSymNameAttrName()});
   printer << " ";

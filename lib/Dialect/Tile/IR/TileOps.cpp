@@ -142,13 +142,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {
-  printer << " ";
-  printer.printSymbolName(getSymName());
-  printer << "(";
-  llvm::interleaveComma(getMemrefs(), printer, [&](BlockArgument argument) {
-    printer.printRegionArgument(argument);
-  });
-  printer << ") axes(";
+  printSignature(printer, getSymName(), getMemrefs());
+  printer << " axes(";
   llvm::interleaveComma(
       llvm::enumerate(getAxisValues()), printer, [&](auto indexed) {
         AxisAttr axis = getAxis(indexed.index());
