@@ -37,6 +37,21 @@ static SmallVector<Value> getWarpStart(ImplicitLocOpBuilder &builder,
   return start;
 }
 
+/// The same pointer, as ptxas can't know: it would keep what all of shared
+/// memory is addressed by in one register of each lane, and compute descriptors
+/// of wgmma lane by lane, too (twice as long loops).
+static Value ofLanes(ImplicitLocOpBuilder &builder, Value pointer) {
+  Type i32 = builder.getI32Type();
+  auto number = [&](int64_t value) {
+    return arith::ConstantIntOp::create(builder, i32, value);
+  };
+  Value address = NVVM::ShflOp::create(
+      builder, i32, number(-1),
+      LLVM::PtrToIntOp::create(builder, i32, pointer), number(0), number(31),
+      NVVM::ShflKind::idx, UnitAttr());
+  return LLVM::IntToPtrOp::create(builder, pointer.getType(), address);
+}
+
 void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
   constexpr int64_t wholeWarp = -1;
   LinearLayout layout = tile::getLayout(op.getValue()).getLinearLayout();
@@ -63,7 +78,7 @@ void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
                ? arith::ExtUIOp::create(builder, indexType, value).getResult()
                : value;
   };
-  Value memory = lookup(op.getBuffer());
+  Value memory = lookup(op.getBuffer()), written = ofLanes(builder, memory);
   Value ofWarp = toIndex(warp);
   SmallVector<Value> warpStart = getWarpStart(builder, layout, warp);
   SmallVector<int64_t> dims = tile::getSpannedDims(
@@ -75,10 +90,13 @@ void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
 
   for (auto [number, piece] : llvm::enumerate(pieces.pieces)) {
     Value slot = getIndex(number % slots);
-    auto getPlace = [&](ValueRange coordinates) {
+    auto getPlaceIn = [&](Value memory, ValueRange coordinates) {
       SmallVector<Value> all = {slot, ofWarp};
       llvm::append_range(all, coordinates);
       return getSharedPointer(memory, buffer, all);
+    };
+    auto getPlace = [&](ValueRange coordinates) {
+      return getPlaceIn(written, coordinates);
     };
     // What was copied from the slot before has been read.
     NVVM::CpAsyncBulkWaitGroupOp::create(builder, slots - 1,
@@ -101,21 +119,17 @@ void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
                                    NVVM::SharedSpace::shared_cta));
     NVVM::SyncWarpOp::create(builder, all);
 
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(
-        scf::IfOp::create(builder, isFirst, /*withElseRegion=*/false)
-            .thenBlock());
+    // Predicated, so that the warp stays together.
     SmallVector<Value> indices = lookup(op.getIndices());
     for (int64_t dim = 0; dim < rank; ++dim)
       indices[dims[dim]] =
           add(indices[dims[dim]],
               add(toIndex(warpStart[dim]), getIndex(piece.start[dim])));
-    Value start = getIndex(0);
-    SmallVector<Value> first(rank, start);
+    SmallVector<Value> first(rank, getIndex(0));
     NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
         builder, map, getPlace(first), getMapCorner(indices, dims),
         /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
-        /*predicate=*/Value());
+        /*predicate=*/isFirst);
     NVVM::CpAsyncBulkCommitGroupOp::create(builder);
   }
 }

@@ -38,6 +38,15 @@ LogicalResult KernelEmitter::run() {
   Value warpSize = arith::ConstantIntOp::create(builder, i32, 32);
   lane = arith::RemUIOp::create(builder, thread, warpSize);
   warp = arith::DivUIOp::create(builder, thread, warpSize);
+  // What wgmma and its roles are told must be the same in all lanes.
+  if (kernel.walk([](tile::AsyncDotOp) { return WalkResult::interrupt(); })
+          .wasInterrupted()) {
+    auto number = [&](int64_t value) {
+      return arith::ConstantIntOp::create(builder, i32, value);
+    };
+    warp = NVVM::ShflOp::create(builder, i32, number(-1), warp, number(0),
+                                number(31), NVVM::ShflKind::idx, UnitAttr());
+  }
   // Those of tiles are computed for each.
   if (!kernel.walk([](tile::EachTileOp) { return WalkResult::interrupt(); })
            .wasInterrupted())
