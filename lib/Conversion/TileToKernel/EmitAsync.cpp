@@ -6,6 +6,8 @@
 
 #include "KernelEmitter.h"
 
+#include "deplo/Dialect/Tile/IR/Teams.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -173,9 +175,9 @@ LogicalResult KernelEmitter::emitProducer(tile::ProducerOp op) {
   auto count = [&](int64_t value) {
     return arith::ConstantIntOp::create(builder, i32, value);
   };
-  int64_t warps = *kernel.getWarps();
+  int64_t warps = *kernel.getWarps() * tile::getTeams(kernel);
   Value isProducer = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
-                                           warp, count(warps));
+                                           warpOfBlock, count(warps));
   auto roles = scf::IfOp::create(builder, isProducer, /*withElseRegion=*/true);
   builder.setInsertionPointToStart(roles.thenBlock());
   NVVM::SetMaxRegisterOp::create(builder, op.getRegisters()[0],

@@ -78,7 +78,12 @@ void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
                ? arith::ExtUIOp::create(builder, indexType, value).getResult()
                : value;
   };
-  Value memory = lookup(op.getBuffer()), written = ofLanes(builder, memory);
+  Value memory = ofLanes(builder, lookup(op.getBuffer()));
+  if (team)
+    memory = LLVM::GEPOp::create(
+        builder, memory.getType(),
+        LLVM::LLVMArrayType::get(builder.getI8Type(), buffer.getSizeInBytes()),
+        memory, ValueRange(team));
   Value ofWarp = toIndex(warp);
   SmallVector<Value> warpStart = getWarpStart(builder, layout, warp);
   SmallVector<int64_t> dims = tile::getSpannedDims(
@@ -90,13 +95,10 @@ void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
 
   for (auto [number, piece] : llvm::enumerate(pieces.pieces)) {
     Value slot = getIndex(number % slots);
-    auto getPlaceIn = [&](Value memory, ValueRange coordinates) {
+    auto getPlace = [&](ValueRange coordinates) {
       SmallVector<Value> all = {slot, ofWarp};
       llvm::append_range(all, coordinates);
       return getSharedPointer(memory, buffer, all);
-    };
-    auto getPlace = [&](ValueRange coordinates) {
-      return getPlaceIn(written, coordinates);
     };
     // What was copied from the slot before has been read.
     NVVM::CpAsyncBulkWaitGroupOp::create(builder, slots - 1,

@@ -34,7 +34,9 @@
 
 #include "PassSupport.h"
 #include "deplo/Analysis/Occupancy.h"
+#include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/SymbolicSizes.h"
+#include "deplo/Dialect/Tile/IR/Teams.h"
 #include "deplo/Dialect/Tile/IR/TileCluster.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -220,6 +222,61 @@ static void runForEachTile(OpBuilder &builder, KernelOp kernel,
     shiftPlaces(loop, shift);
 }
 
+/// Teams wait for chunks in turn: a team's first one comes behind the last one
+/// of the tile before, which another team waits for. What a team tells phases of
+/// slots apart by is whether they are odd.
+static void takeTurns(KernelOp kernel, EachTileOp tiles) {
+  Location loc = kernel.getLoc();
+  OpBuilder builder(kernel.getContext());
+  for (auto producer : kernel.getBody()->getOps<ProducerOp>())
+    builder.setInsertionPoint(producer);
+  auto turns = MBarriersOp::create(
+      builder, loc, MBarriersType::get(kernel.getContext(), 1),
+      builder.getI64IntegerAttr(*kernel.getWarps()));
+  Value only = arith::ConstantIndexOp::create(builder, loc, 0);
+  for (auto loop : tiles.getBody()->getOps<scf::ForOp>()) {
+    if (!waits(loop))
+      continue;
+    builder.setInsertionPoint(loop);
+    Value before = arith::SubIOp::create(
+        builder, loc, tiles.getNumber(),
+        arith::ConstantIndexOp::create(builder, loc, 1));
+    MBarrierWaitOp::create(builder, loc, turns, only, before);
+    builder.setInsertionPointAfter(loop);
+    MBarrierArriveOp::create(builder, loc, turns, only);
+  }
+}
+
+/// Has two teams run every second tile each, so that one is at the end of a tile
+/// while the other is in the sums of the next one. What each has in registers
+/// and shared memory must fit twice.
+static bool makeTeams(KernelOp kernel, TargetAttr target) {
+  constexpr int64_t teams = 2, warpsPerGroup = 4, barrierBytes = 2048;
+  int64_t warps = *kernel.getWarps();
+  int64_t stored = 0, sums = 0;
+  kernel.walk([&](TmaStoreOp store) {
+    stored += store.getBuffer().getType().getSizeInBytes();
+  });
+  kernel.walk([&](AsyncDotOp dot) { sums += getRegisters(dot.getResult()); });
+  RoleRegisters registers = shareRegisters(describe(target), warps * teams, 1);
+  bool exchanges =
+      kernel.walk([](ConvertLayoutOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (warps != warpsPerGroup || exchanges || stored == 0 ||
+      sums + registersBesideSums > registers.ofOthers ||
+      getSharedBytes(kernel) + stored + barrierBytes >
+          target.getSharedPerBlock())
+    return false;
+  kernel->setAttr(teamsName,
+                  IntegerAttr::get(IntegerType::get(kernel.getContext(), 64),
+                                   teams));
+  for (auto producer : kernel.getBody()->getOps<ProducerOp>())
+    producer.setRegisters({registers.ofProducer, registers.ofOthers});
+  for (auto tiles : kernel.getBody()->getOps<EachTileOp>())
+    takeTurns(kernel, tiles);
+  return true;
+}
+
 /// Those of a block behind `first`.
 static SmallVector<Operation *> getOps(Block::iterator first, Block &block) {
   return llvm::map_to_vector(llvm::make_range(first, block.end()),
@@ -308,8 +365,10 @@ struct PersistBlocksPass : tile::impl::PersistBlocksPassBase<PersistBlocksPass> 
       return miss("a block would count too many chunks");
     if (failed(persistBlocks(kernel, atOnce, reason)))
       return miss(reason);
+    bool isInTeams = perBlock > 1 && makeTeams(kernel, target);
     remark::passed(kernel.getLoc(), options) << remark::add(
-        "{0} blocks run {1} tiles, up to {2} each", atOnce, tiles, perBlock);
+        "{0} blocks run {1} tiles, up to {2} each{3}", atOnce, tiles, perBlock,
+        isInTeams ? ", in two teams" : "");
   }
 };
 
