@@ -6,8 +6,6 @@
 
 #include "KernelEmitter.h"
 
-#include "deplo/Dialect/Tile/IR/Teams.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -175,9 +173,9 @@ LogicalResult KernelEmitter::emitProducer(tile::ProducerOp op) {
   auto count = [&](int64_t value) {
     return arith::ConstantIntOp::create(builder, i32, value);
   };
-  int64_t warps = *kernel.getWarps() * tile::getTeams(kernel);
+  int64_t warps = *kernel.getWarps();
   Value isProducer = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
-                                           warpOfBlock, count(warps));
+                                           warp, count(warps));
   auto roles = scf::IfOp::create(builder, isProducer, /*withElseRegion=*/true);
   builder.setInsertionPointToStart(roles.thenBlock());
   NVVM::SetMaxRegisterOp::create(builder, op.getRegisters()[0],

@@ -79,11 +79,6 @@ void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
                : value;
   };
   Value memory = ofLanes(builder, lookup(op.getBuffer()));
-  if (team)
-    memory = LLVM::GEPOp::create(
-        builder, memory.getType(),
-        LLVM::LLVMArrayType::get(builder.getI8Type(), buffer.getSizeInBytes()),
-        memory, ValueRange(team));
   Value ofWarp = toIndex(warp);
   SmallVector<Value> warpStart = getWarpStart(builder, layout, warp);
   SmallVector<int64_t> dims = tile::getSpannedDims(

@@ -6,7 +6,6 @@
 #include "deplo/Analysis/LayoutConversion.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
-#include "deplo/Dialect/Tile/IR/Teams.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,12 +46,6 @@ LogicalResult KernelEmitter::run() {
     };
     warp = NVVM::ShflOp::create(builder, i32, number(-1), warp, number(0),
                                 number(31), NVVM::ShflKind::idx, UnitAttr());
-  }
-  warpOfBlock = warp;
-  if (tile::getTeams(kernel) > 1) {
-    Value warps = arith::ConstantIntOp::create(builder, i32, *kernel.getWarps());
-    team = arith::DivUIOp::create(builder, warp, warps);
-    warp = arith::RemUIOp::create(builder, warp, warps);
   }
   // Those of tiles are computed for each.
   if (!kernel.walk([](tile::EachTileOp) { return WalkResult::interrupt(); })
@@ -154,28 +147,10 @@ LogicalResult KernelEmitter::emitEachTile(tile::EachTileOp op) {
       arith::SubIOp::create(builder, getIndex(op.getNumTiles() + blocks - 1),
                             block),
       getIndex(blocks));
-  // The producer copies for all teams.
-  Value first = getIndex(0), step = getIndex(1);
-  if (team && !isSingleThread) {
-    first = indexType.getWidth() > 32
-                ? arith::ExtUIOp::create(builder, indexType, team).getResult()
-                : team;
-    step = getIndex(tile::getTeams(kernel));
-  }
-  auto loop = scf::ForOp::create(builder, first, count, step);
+  auto loop = scf::ForOp::create(builder, getIndex(0), count, getIndex(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value number = loop.getInductionVar();
-  // The same in all lanes, which ptxas doesn't see of a loop that starts at a
-  // team's number: what is computed of slots is else computed in each lane.
-  if (team && !isSingleThread && indexType.getWidth() == 32) {
-    auto constant = [&](int64_t value) {
-      return arith::ConstantIntOp::create(builder, indexType, value);
-    };
-    number = NVVM::ShflOp::create(builder, indexType, constant(-1), number,
-                                  constant(0), constant(31),
-                                  NVVM::ShflKind::idx, UnitAttr());
-  }
   mapping.map(op.getNumber(), number);
   emitAxes(add(block, multiply(number, blocks)), op.getAxisValues());
   return emitBlock(*op.getBody());

@@ -312,10 +312,7 @@ private:
   llvm::DenseMap<int64_t, mlir::Value> numbers; // that the launch gives
   mlir::IRMapping mapping;
 
-  /// The warp is counted in its team, the thread in the block.
   mlir::Value thread, lane, warp;
-  /// The warp in the block; which of several teams it belongs to, else null.
-  mlir::Value warpOfBlock, team;
   /// The memory barrier of each exchange between the blocks of a cluster.
   llvm::DenseMap<mlir::Operation *, mlir::Value> barrierOfExchange;
   llvm::DenseMap<std::pair<tile::LayoutAttr, unsigned>, mlir::Value>

@@ -17,7 +17,6 @@
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
-#include "deplo/Dialect/Tile/IR/Teams.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "deplo/Target/TargetDescription.h"
 
@@ -86,8 +85,7 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
   for (auto producer : kernel.getBody()->getOps<tile::ProducerOp>()) {
     ArrayRef<int64_t> registers = producer.getRegisters();
     int64_t ofBlock =
-        (registers[0] * producer.warps +
-         registers[1] * *kernel.getWarps() * tile::getTeams(kernel)) *
+        (registers[0] * producer.warps + registers[1] * *kernel.getWarps()) *
         threadsPerWarp;
     return std::max<int64_t>(target.getRegistersPerMultiprocessor() / ofBlock,
                              1);
@@ -210,8 +208,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
         (kernel.getSymName() + (isPart ? "_part" : "")).str(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
                                     argumentTypes));
-    int64_t threads =
-        *kernel.getWarps() * tile::getTeams(kernel) * threadsPerWarp;
+    int64_t threads = *kernel.getWarps() * threadsPerWarp;
     if (isPart) {
       function.setLinkage(LLVM::Linkage::Internal);
       function.setAlwaysInline(true);

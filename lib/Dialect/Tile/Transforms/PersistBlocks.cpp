@@ -34,9 +34,7 @@
 
 #include "PassSupport.h"
 #include "deplo/Analysis/Occupancy.h"
-#include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
 #include "deplo/Dialect/SymbolicSizes.h"
-#include "deplo/Dialect/Tile/IR/Teams.h"
 #include "deplo/Dialect/Tile/IR/TileCluster.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -222,61 +220,6 @@ static void runForEachTile(OpBuilder &builder, KernelOp kernel,
     shiftPlaces(loop, shift);
 }
 
-/// Teams wait for chunks in turn: a team's first one comes behind the last one
-/// of the tile before, which another team waits for. What a team tells phases of
-/// slots apart by is whether they are odd.
-static void takeTurns(KernelOp kernel, EachTileOp tiles) {
-  Location loc = kernel.getLoc();
-  OpBuilder builder(kernel.getContext());
-  for (auto producer : kernel.getBody()->getOps<ProducerOp>())
-    builder.setInsertionPoint(producer);
-  auto turns = MBarriersOp::create(
-      builder, loc, MBarriersType::get(kernel.getContext(), 1),
-      builder.getI64IntegerAttr(*kernel.getWarps()));
-  Value only = arith::ConstantIndexOp::create(builder, loc, 0);
-  for (auto loop : tiles.getBody()->getOps<scf::ForOp>()) {
-    if (!waits(loop))
-      continue;
-    builder.setInsertionPoint(loop);
-    Value before = arith::SubIOp::create(
-        builder, loc, tiles.getNumber(),
-        arith::ConstantIndexOp::create(builder, loc, 1));
-    MBarrierWaitOp::create(builder, loc, turns, only, before);
-    builder.setInsertionPointAfter(loop);
-    MBarrierArriveOp::create(builder, loc, turns, only);
-  }
-}
-
-/// Has two teams run every second tile each, so that one is at the end of a tile
-/// while the other is in the sums of the next one. What each has in registers
-/// and shared memory must fit twice.
-static bool makeTeams(KernelOp kernel, TargetAttr target) {
-  constexpr int64_t teams = 2, warpsPerGroup = 4, barrierBytes = 2048;
-  int64_t warps = *kernel.getWarps();
-  int64_t stored = 0, sums = 0;
-  kernel.walk([&](TmaStoreOp store) {
-    stored += store.getBuffer().getType().getSizeInBytes();
-  });
-  kernel.walk([&](AsyncDotOp dot) { sums += getRegisters(dot.getResult()); });
-  RoleRegisters registers = shareRegisters(describe(target), warps * teams, 1);
-  bool exchanges =
-      kernel.walk([](ConvertLayoutOp) { return WalkResult::interrupt(); })
-          .wasInterrupted();
-  if (warps != warpsPerGroup || exchanges || stored == 0 ||
-      sums + registersBesideSums > registers.ofOthers ||
-      getSharedBytes(kernel) + stored + barrierBytes >
-          target.getSharedPerBlock())
-    return false;
-  kernel->setAttr(teamsName,
-                  IntegerAttr::get(IntegerType::get(kernel.getContext(), 64),
-                                   teams));
-  for (auto producer : kernel.getBody()->getOps<ProducerOp>())
-    producer.setRegisters({registers.ofProducer, registers.ofOthers});
-  for (auto tiles : kernel.getBody()->getOps<EachTileOp>())
-    takeTurns(kernel, tiles);
-  return true;
-}
-
 /// Those of a block behind `first`.
 static SmallVector<Operation *> getOps(Block::iterator first, Block &block) {
   return llvm::map_to_vector(llvm::make_range(first, block.end()),
@@ -304,6 +247,21 @@ LogicalResult tile::persistBlocks(KernelOp kernel, int64_t blocks,
   for (Operation *op : llvm::reverse(parts->ofTile))
     op->erase();
   return success();
+}
+
+/// Why blocks that stay take longer than others; empty if they don't.
+static std::string findCost(KernelOp kernel) {
+  std::string cost;
+  kernel.walk([&](Operation *op) {
+    // ptxas computes where threads store before the tiles, and spills.
+    if (isa<StoreOp>(op) && isa<RankedTensorType>(op->getOperand(0).getType()))
+      cost = "threads store the result";
+    // A remainder by another number is a multiplication in each iteration.
+    if (auto slot = dyn_cast<SlotOp>(op))
+      if (!llvm::isPowerOf2_64(slot.getRing().getType().getShape().front()))
+        cost = "rings have no power of two of slots";
+  });
+  return cost;
 }
 
 /// Blocks of `kernel` that the device has room for at once.
@@ -352,6 +310,9 @@ struct PersistBlocksPass : tile::impl::PersistBlocksPassBase<PersistBlocksPass> 
     std::optional<Parts> parts = Parts::get(kernel, reason);
     if (!parts)
       return miss(reason);
+    if (*choice == Choice::Auto)
+      if (reason = findCost(kernel); !reason.empty())
+        return miss(reason);
     int64_t tiles = 1;
     for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
       tiles *= kernel.getAxis(i).getBlocks();
@@ -365,10 +326,8 @@ struct PersistBlocksPass : tile::impl::PersistBlocksPassBase<PersistBlocksPass> 
       return miss("a block would count too many chunks");
     if (failed(persistBlocks(kernel, atOnce, reason)))
       return miss(reason);
-    bool isInTeams = perBlock > 1 && makeTeams(kernel, target);
     remark::passed(kernel.getLoc(), options) << remark::add(
-        "{0} blocks run {1} tiles, up to {2} each{3}", atOnce, tiles, perBlock,
-        isInTeams ? ", in two teams" : "");
+        "{0} blocks run {1} tiles, up to {2} each", atOnce, tiles, perBlock);
   }
 };
 

@@ -146,6 +146,19 @@ static int64_t getBytesLeft(KernelOp kernel, TargetAttr target) {
          taken;
 }
 
+/// Whether the grid has more blocks than one for each multiprocessor, so that
+/// blocks may stay for several tiles (persist_blocks).
+static bool hasSeveralWaves(KernelOp kernel, TargetAttr target) {
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  int64_t blocks = 1;
+  for (unsigned i = 0; i < kernel.getAxes().size(); ++i) {
+    if (sizes.isSymbolic(kernel.getAxis(i).getExtent()))
+      return false;
+    blocks *= kernel.getAxis(i).getBlocks();
+  }
+  return blocks > target.getMultiprocessors();
+}
+
 namespace {
 
 struct TmaStorePass : tile::impl::TmaStorePassBase<TmaStorePass> {
@@ -180,6 +193,8 @@ struct TmaStorePass : tile::impl::TmaStorePassBase<TmaStorePass> {
                          .wasInterrupted();
     if (*choice == Choice::Auto && !isByWgmma)
       return miss("no result of wgmma is stored");
+    if (*choice == Choice::Auto && !hasSeveralWaves(kernel, target))
+      return miss("each block has one tile, which its threads store as soon");
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
       if (store->getParentOp() == kernel &&
