@@ -61,6 +61,11 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
 
 } // namespace
 
+/// A size for each axis, and for the columns if blocks fold rows.
+static size_t countBlockSizes(loop::Contraction &contraction) {
+  return contraction.axes.size() + contraction.foldsRows();
+}
+
 LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
                                          const Pins &pins,
                                          const TargetDescription &target) {
@@ -72,6 +77,14 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   };
   if (!pins.isEmpty &&
       llvm::any_of(getOperation().getOps<loop::KernelOp>(), readsPieces))
+    return select(kernel, Pins(), target);
+  // Blocks are of the contraction whose parts `kernel` adds up.
+  auto hasAxes = [&](loop::KernelOp other) {
+    auto sums = loop::findContraction(other);
+    return sums && countBlockSizes(*sums) == pins.numbers.block->size();
+  };
+  if (pins.numbers.block && pins.splitK.value_or(1) > 1 &&
+      llvm::any_of(getOperation().getOps<loop::KernelOp>(), hasAxes))
     return select(kernel, Pins(), target);
   ScheduleFacts facts =
       getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel));
@@ -100,11 +113,6 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       << remark::metric("Registers", choice->registersPerThread)
       << remark::metric("Nanoseconds", int64_t(choice->nanoseconds));
   return success();
-}
-
-/// A size for each axis, and for the columns if blocks fold rows.
-static size_t countBlockSizes(loop::Contraction &contraction) {
-  return contraction.axes.size() + contraction.foldsRows();
 }
 
 template <typename Choice>
