@@ -104,6 +104,15 @@ Value KernelEmitter::getIsZero(Value index, int64_t mask) {
                                arith::ConstantIntOp::create(builder, i32, 0));
 }
 
+void KernelEmitter::enterFirstThread() {
+  Value isFirst = arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::eq, thread,
+      arith::ConstantIntOp::create(builder, builder.getI32Type(), 0));
+  builder.setInsertionPointToStart(
+      scf::IfOp::create(builder, isFirst, /*withElseRegion=*/false)
+          .thenBlock());
+}
+
 /// Whether `index` is computed from `other`.
 static bool dependsOn(Value index, Value other) {
   Operation *definition = index.getDefiningOp();

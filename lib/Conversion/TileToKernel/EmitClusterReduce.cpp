@@ -87,7 +87,7 @@ static int64_t getExchangedBytes(Operation *exchange, int64_t blocks) {
   return bytes;
 }
 
-/// One memory barrier for each exchange, which expects what it brings.
+/// One memory barrier for each exchange.
 void KernelEmitter::emitClusterBarriers() {
   SmallVector<Operation *> exchanges;
   for (Operation &op : *kernel.getBody())
@@ -95,39 +95,36 @@ void KernelEmitter::emitClusterBarriers() {
       exchanges.push_back(&op);
   if (exchanges.empty())
     return;
-  Type i32 = builder.getI32Type();
   for (Operation *exchange : exchanges)
     barrierOfExchange[exchange] = allocateShared(barrierBytes);
   {
     OpBuilder::InsertionGuard guard(builder);
-    Value zero = arith::ConstantIntOp::create(builder, i32, 0);
-    Value one = arith::ConstantIntOp::create(builder, i32, 1);
-    Value isFirst =
-        arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, thread, zero);
-    builder.setInsertionPointToStart(
-        scf::IfOp::create(builder, isFirst, /*withElseRegion=*/false)
-            .thenBlock());
+    enterFirstThread();
+    Value one = arith::ConstantIntOp::create(builder, builder.getI32Type(), 1);
     for (Operation *exchange : exchanges)
       NVVM::MBarrierInitOp::create(builder, barrierOfExchange[exchange], one,
                                    /*predicate=*/Value());
     NVVM::FenceMbarrierInitOp::create(builder);
-    for (Operation *exchange : exchanges) {
-      int64_t bytes = getExchangedBytes(exchange, kernel.getClusterBlocks());
-      NVVM::MBarrierArriveExpectTxOp::create(
-          builder, Type(), barrierOfExchange[exchange],
-          arith::ConstantIntOp::create(builder, i32, bytes),
-          NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
-    }
   }
   NVVM::ClusterArriveRelaxedOp::create(builder, builder.getUnitAttr());
 }
 
-void KernelEmitter::awaitCluster(Operation *exchange) {
+/// Before a block sends: the memory barriers of all blocks are there, and the
+/// block's own expects what the exchange brings. Others may have sent already,
+/// for only the arrival here, with those bytes, completes its phase.
+void KernelEmitter::beginExchange(Operation *exchange) {
   bool isFirst = llvm::none_of(*kernel.getBody(), [&](Operation &other) {
     return isExchange(other) && other.isBeforeInBlock(exchange);
   });
   if (isFirst)
     NVVM::ClusterWaitOp::create(builder, builder.getUnitAttr());
+  OpBuilder::InsertionGuard guard(builder);
+  enterFirstThread();
+  int64_t bytes = getExchangedBytes(exchange, kernel.getClusterBlocks());
+  NVVM::MBarrierArriveExpectTxOp::create(
+      builder, Type(), barrierOfExchange[exchange],
+      arith::ConstantIntOp::create(builder, builder.getI32Type(), bytes),
+      NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
 }
 
 /// Until all that the blocks send is there.
@@ -164,7 +161,7 @@ void KernelEmitter::emitClusterReduce(tile::ClusterReduceOp op) {
   for (Value input : op.getInputs())
     scratches.push_back(allocateShared(getSentBytes(input, blocks)));
 
-  awaitCluster(op);
+  beginExchange(op);
   {
     OpBuilder::InsertionGuard guard(builder);
     if (Value isLeader = getIsLeader(layout))

@@ -82,7 +82,7 @@ void KernelEmitter::emitClusterReduceScatter(tile::ClusterReduceScatterOp op) {
                                VectorType::get({width}, builder.getF32Type()),
                                scratch, ArrayRef<LLVM::GEPArg>{first});
   };
-  awaitCluster(op);
+  beginExchange(op);
   SmallVector<Value> elements = unpack(lookup(op.getInput()));
   auto remote =
       LLVM::LLVMPointerType::get(builder.getContext(), clusterAddressSpace);

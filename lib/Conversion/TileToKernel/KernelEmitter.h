@@ -162,8 +162,7 @@ private:
   void emitClusterBarriers();
   void emitClusterReduce(tile::ClusterReduceOp op);
   void emitClusterReduceScatter(tile::ClusterReduceScatterOp op);
-  /// Before the first exchange of a kernel, blocks wait for each other.
-  void awaitCluster(mlir::Operation *exchange);
+  void beginExchange(mlir::Operation *exchange);
   void awaitExchange(mlir::Operation *exchange);
 
   // Approximations (EmitMath.cpp).
@@ -215,6 +214,9 @@ private:
                            mlir::Value base);
 
   // Coordinates.
+  /// From here on, until the insertion point is set anew, code is the first
+  /// thread's alone.
+  void enterFirstThread();
   /// The coordinates of the element that this thread holds in register `reg`.
   llvm::SmallVector<mlir::Value> getCoordinates(tile::LayoutAttr layout,
                                                 int32_t reg);

@@ -61,9 +61,8 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
 
 } // namespace
 
-/// A size for each axis, and for the columns if blocks fold rows.
-static size_t countBlockSizes(loop::Contraction &contraction) {
-  return contraction.axes.size() + contraction.foldsRows();
+static bool isContraction(loop::KernelOp kernel) {
+  return loop::findContraction(kernel).has_value();
 }
 
 LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
@@ -71,26 +70,16 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
                                          const TargetDescription &target) {
   if (auto contraction = loop::findContraction(kernel))
     return select(*contraction, pins, target);
-  // Pins are of contractions, not of kernels that write pieces for these.
-  auto readsPieces = [](loop::KernelOp other) {
-    return other->hasAttr(piecesAttrName);
-  };
-  if (!pins.isEmpty &&
-      llvm::any_of(getOperation().getOps<loop::KernelOp>(), readsPieces))
-    return select(kernel, Pins(), target);
-  // Blocks are of the contraction whose parts `kernel` adds up.
-  auto hasAxes = [&](loop::KernelOp other) {
-    auto sums = loop::findContraction(other);
-    return sums && countBlockSizes(*sums) == pins.numbers.block->size();
-  };
-  if (pins.numbers.block && pins.splitK.value_or(1) > 1 &&
-      llvm::any_of(getOperation().getOps<loop::KernelOp>(), hasAxes))
-    return select(kernel, Pins(), target);
+  // Numbers are of contractions, not of kernels that copy for these or add up
+  // their parts.
+  SchedulePins numbers;
+  if (llvm::none_of(getOperation().getOps<loop::KernelOp>(), isContraction))
+    numbers = pins.numbers;
   ScheduleFacts facts =
       getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel));
   std::string error;
   std::optional<ScheduleChoice> choice =
-      chooseSchedule(facts, target, pins.numbers, error);
+      chooseSchedule(facts, target, numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
   kernel.setScheduleAttr(ScheduleAttr::get(
@@ -113,6 +102,11 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       << remark::metric("Registers", choice->registersPerThread)
       << remark::metric("Nanoseconds", int64_t(choice->nanoseconds));
   return success();
+}
+
+/// A size for each axis, and for the columns if blocks fold rows.
+static size_t countBlockSizes(loop::Contraction &contraction) {
+  return contraction.axes.size() + contraction.foldsRows();
 }
 
 template <typename Choice>
