@@ -10,6 +10,7 @@
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
 #include "deplo/Dialect/Tile/Analysis/GatherAccess.h"
+#include "deplo/Dialect/Tile/IR/Teams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -53,8 +54,12 @@ void KernelEmitter::emitAlloc(tile::AllocOp op) {
   // Units beside the threads swizzle addresses, not offsets in the buffer.
   constexpr int64_t widestAccess = 16;
   int64_t period = op.getType().getModel().swizzle.getPeriod();
-  mapping.map(op.getResult(), allocateShared(op.getType().getSizeInBytes(),
-                                             std::max(period, widestAccess)));
+  // What teams store they have apart.
+  bool isOfTeam = llvm::any_of(op->getUsers(), llvm::IsaPred<tile::TmaStoreOp>);
+  int64_t teams = isOfTeam ? tile::getTeams(kernel) : 1;
+  mapping.map(op.getResult(),
+              allocateShared(op.getType().getSizeInBytes() * teams,
+                             std::max(period, widestAccess)));
 }
 
 void KernelEmitter::emitSlot(tile::SlotOp op) {

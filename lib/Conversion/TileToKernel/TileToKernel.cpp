@@ -17,6 +17,7 @@
 #include "deplo/Conversion/Passes.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
+#include "deplo/Dialect/Tile/IR/Teams.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "deplo/Target/TargetDescription.h"
 
@@ -85,7 +86,8 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
   for (auto producer : kernel.getBody()->getOps<tile::ProducerOp>()) {
     ArrayRef<int64_t> registers = producer.getRegisters();
     int64_t ofBlock =
-        (registers[0] * producer.warps + registers[1] * *kernel.getWarps()) *
+        (registers[0] * producer.warps +
+         registers[1] * *kernel.getWarps() * tile::getTeams(kernel)) *
         threadsPerWarp;
     return std::max<int64_t>(target.getRegistersPerMultiprocessor() / ofBlock,
                              1);
@@ -187,6 +189,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
       else
         isSymbolic = true;
     }
+    kernel.walk([&](tile::EachTileOp tiles) { blocks = tiles.getBlocks(); });
     if (blocks > maxBlocksPerLaunch)
       return kernel.emitError()
              << "kernel needs " << blocks << " blocks, the most is "
@@ -207,7 +210,8 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
         (kernel.getSymName() + (isPart ? "_part" : "")).str(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
                                     argumentTypes));
-    int64_t threads = *kernel.getWarps() * threadsPerWarp;
+    int64_t threads =
+        *kernel.getWarps() * tile::getTeams(kernel) * threadsPerWarp;
     if (isPart) {
       function.setLinkage(LLVM::Linkage::Internal);
       function.setAlwaysInline(true);
@@ -285,7 +289,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     for (auto [position, memref] : llvm::enumerate(kernel.getMemrefs())) {
       unsigned i = maps + position;
       bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
-        return isa<tile::StoreOp>(user);
+        return isa<tile::StoreOp, tile::TmaStoreOp>(user);
       });
       int64_t known =
           written ? alignment

@@ -157,11 +157,11 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
       return op->emitOpError("attribute tile.descending is a unit on scf.for");
     return success();
   }
-  if (name == "tile.raster") {
-    auto rows = dyn_cast<IntegerAttr>(attribute.getValue());
-    if (!isa<KernelOp>(op) || !rows || rows.getInt() < 1)
-      return op->emitOpError(
-          "attribute tile.raster is a positive integer on tile.kernel");
+  if (name == "tile.raster" || name == "tile.teams") {
+    auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!isa<KernelOp>(op) || !number || number.getInt() < 1)
+      return op->emitOpError() << "attribute " << name
+                               << " is a positive integer on tile.kernel";
     return success();
   }
   return op->emitOpError() << "has the unknown attribute " << name
