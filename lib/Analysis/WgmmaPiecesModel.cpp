@@ -5,6 +5,7 @@
 
 #include "TileCandidates.h"
 
+#include "deplo/Analysis/CopyModel.h"
 #include "deplo/Analysis/MemoryFacts.h"
 #include "deplo/Analysis/Occupancy.h"
 
@@ -48,14 +49,8 @@ static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
 /// What L2 gives all multiprocessors together, in times the bandwidth of
 /// memory.
 static constexpr double fillBandwidth = 3.5;
-/// A launch, and the part of the bandwidth on the data sheet of kernels that
-/// write pieces.
-static constexpr double launchNanoseconds = 1500, reachedBandwidth = 0.85;
 /// What counts of the shorter of computing and reading.
 static constexpr double shareOfStream = 0.25;
-/// What is written stays in L2 if it takes so much of it.
-static constexpr double partOfL2 = 0.6;
-
 /// Of a multiprocessor's copies for a chunk.
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
@@ -122,13 +117,6 @@ static double getElements(const ContractionFacts &facts) {
           facts.columns * facts.ofColumns.count);
 }
 
-/// What it takes to move so many bytes, to or from L2 if they fit there.
-static double estimateTransfer(double bytes, const TargetDescription &target) {
-  double bandwidth = target.dramBytesPerSecond / 1e9 * reachedBandwidth *
-                     (bytes < partOfL2 * target.l2Bytes ? l2Bandwidth : 1);
-  return bytes / bandwidth;
-}
-
 /// What it takes to read all pieces.
 static double estimateStream(const ContractionFacts &facts,
                              const TargetDescription &target) {
@@ -140,8 +128,8 @@ static double estimateSplit(const ContractionFacts &facts,
                             const TargetDescription &target) {
   constexpr int64_t wholeBytes = 4;
   double bytes = getElements(facts) * (wholeBytes + numPieces * pieceBytes);
-  return estimateTransfer(bytes, target) +
-         launchNanoseconds * (facts.ofRows.count + facts.ofColumns.count);
+  return estimateCopies(bytes, facts.ofRows.count + facts.ofColumns.count,
+                        target);
 }
 
 /// What all blocks take, one on each multiprocessor, wave after wave.

@@ -79,6 +79,11 @@ void buildTilePipeline(OpPassManager &manager,
   pieces.pin = options.schedule;
   pieces.precision = options.precision;
   manager.addPass(tile::createSplitPiecesPass(pieces));
+  tile::PackOperandsPassOptions pack;
+  pack.pin = options.schedule;
+  pack.alignment = options.alignment;
+  pack.precision = options.precision;
+  manager.addPass(tile::createPackOperandsPass(pack));
   manager.addPass(tile::createConcatGridsPass());
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;

@@ -78,6 +78,36 @@ def test_operands_along_columns(form, schedule):
     check(got, want, sum_units(k) + 4, scale, f"{form} {schedule}")
 
 
+@pytest.mark.parametrize("form", ["NN", "NT", "TN", "TT"])
+@pytest.mark.parametrize("shape", [(65, 91, 77), (2, 33, 70, 133)])
+def test_packed_operands(form, shape):
+    """Rows of odd lengths: kernels copy both operands to longer rows."""
+    *batch, m, n, k = shape
+    x = randn(*batch, m, k, dtype=torch.bfloat16)
+    w = randn(*batch, k, n, dtype=torch.bfloat16, seed=1)
+    scale = x.double().abs() @ w.double().abs()
+    inputs = [t.mT.contiguous() if side == "T" else t for side, t in zip(form, (x, w), strict=True)]
+
+    def product(*given):
+        a, b = (t.mT if side == "T" else t for side, t in zip(form, given, strict=True))
+        return a @ b
+
+    compiled = deplo.compile(product, inputs, target="sm_90a", device="emu", schedule="atom=wgmma")
+    names = [kernel["name"] for kernel in compiled.report["kernels"]]
+    assert sum(name.startswith("packed") for name in names) == 2
+    want = x.double() @ w.double()
+    check(compiled(*inputs), want, sum_units(k) + 4, scale, f"{form} {shape}")
+
+
+def test_packed_parts():
+    """Of a sum in two parts and a tail, each has copies of its own."""
+    x, w = randn(33, 1030, dtype=torch.bfloat16), randn(1030, 33, dtype=torch.bfloat16, seed=1)
+    scale = x.double().abs() @ w.double().abs()
+    schedule = "atom=wgmma,split_k=2"
+    (got,) = run(torch.matmul, (x, w), "emu", target="sm_90a", schedule=schedule)
+    check(got, x.double() @ w.double(), sum_units(1030) + 4, scale, schedule)
+
+
 @pytest.mark.parametrize(
     ("m", "schedule"),
     [

@@ -34,6 +34,9 @@ struct OperandFacts {
   /// each of these, the bytes that are read and the operations.
   int64_t computed = 0, bytesComputedFrom = 0;
   double operations = 0;
+  /// Of those of which an asynchronous copy moves no 4 bytes at once, because
+  /// rows are at any address.
+  int64_t unaligned = 0;
 
   /// Bytes of one element of each as it comes from memory.
   int64_t getCopiedBytes(int64_t elementBytes) const {

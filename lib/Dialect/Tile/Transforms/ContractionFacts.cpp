@@ -23,11 +23,30 @@ FailureOr<Precision> parsePrecision(StringRef text, ModuleOp module) {
                             << "', expected ieee, f32 or tf32";
 }
 
-/// What it takes to compute one element of each of `operands`.
-static OperandFacts getOperandFacts(ArrayRef<loop::Contraction::Operand> list) {
+/// Whether `load` finds pairs of elements that an asynchronous copy moves, of 4
+/// bytes at least.
+static bool hasAsyncPairs(loop::LoadOp load, const SymbolicSizes &sizes) {
+  constexpr int64_t leastBytes = 4;
+  MemRefType type = load.getMemRefType();
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  auto [strides, offset] = type.getStridesAndOffset();
+  SmallVector<int64_t> steps = {offset};
+  for (auto [size, stride] :
+       llvm::zip_equal(type.getShape(), ArrayRef<int64_t>(strides)))
+    if (size != 1 && stride != 1)
+      steps.push_back(stride);
+  return bytes >= leastBytes || llvm::all_of(steps, [&](int64_t step) {
+           return sizes.isSymbolic(step) || step * bytes % leastBytes == 0;
+         });
+}
+
+/// What it takes to copy and compute one element of each of `operands`.
+static OperandFacts getOperandFacts(ArrayRef<loop::Contraction::Operand> list,
+                                    const SymbolicSizes &sizes) {
   OperandFacts facts;
   facts.count = list.size();
   for (loop::Contraction::Operand operand : list) {
+    facts.unaligned += !hasAsyncPairs(operand.load, sizes);
     if (!operand.isMapped())
       continue;
     ++facts.computed;
@@ -57,8 +76,10 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   }
   facts.elementBytes = contraction.getElementBytes();
   facts.sums = contraction.products.size();
-  facts.ofRows = getOperandFacts(contraction.getOperands(/*ofRows=*/true));
-  facts.ofColumns = getOperandFacts(contraction.getOperands(/*ofRows=*/false));
+  facts.ofRows =
+      getOperandFacts(contraction.getOperands(/*ofRows=*/true), sizes);
+  facts.ofColumns =
+      getOperandFacts(contraction.getOperands(/*ofRows=*/false), sizes);
   facts.isLhsAlongDepth = layouts[0] == 'N';
   facts.isRhsAlongDepth = layouts[1] == 'T';
   bool isF32 = contraction.reduce.getResult(0).getType().isF32();
@@ -132,11 +153,9 @@ bool suitsWgmma(loop::Contraction &contraction,
          });
 }
 
-/// Whether a tensor map can copy boxes of what `load` reads.
-static bool suitsTensorMap(loop::LoadOp load, const SymbolicSizes &sizes,
-                           int64_t alignment) {
+bool suitsTensorMap(loop::LoadOp load, MemRefType type,
+                    const SymbolicSizes &sizes, int64_t alignment) {
   constexpr int64_t unit = 16, mostDims = 5;
-  MemRefType type = load.getMemRefType();
   auto [strides, offset] = type.getStridesAndOffset();
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   SmallVector<int64_t> numbers(type.getShape());
@@ -163,8 +182,10 @@ chooseTensorCores(loop::Contraction &contraction, Precision precision,
   bool mayChoose =
       suitsWgmma(contraction, target) &&
       llvm::all_of(contraction.products, [&](auto &product) {
-        return suitsTensorMap(product.lhs.load, sizes, alignment) &&
-               suitsTensorMap(product.rhs.load, sizes, alignment);
+        auto suits = [&](loop::LoadOp load) {
+          return suitsTensorMap(load, load.getMemRefType(), sizes, alignment);
+        };
+        return suits(product.lhs.load) && suits(product.rhs.load);
       });
   std::optional<MmaChoice> byWgmma, byMma;
   std::string reason;

@@ -36,6 +36,9 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
     if (auto pieces = choosePieces(*contraction, precision, target, sizes, {},
                                    std::nullopt))
       return pieces->nanoseconds;
+    if (auto packing = choosePacking(*contraction, precision, target, alignment,
+                                     sizes, {}, std::nullopt))
+      return packing->nanoseconds;
     if (prefersMma(*contraction, precision, target)) {
       auto choice =
           chooseTensorCores(*contraction, precision, target, alignment, sizes,

@@ -142,6 +142,13 @@ FailureOr<int64_t> parsePinnedParts(StringRef text, ModuleOp module) {
   return pins->splitK.value_or(0);
 }
 
+bool areOfTensorCores(const Pins &pins, const loop::Contraction &contraction) {
+  // A thread's tile is of multiply-adds.
+  return pins.thread.empty() &&
+         (!pins.numbers.block ||
+          pins.numbers.block->size() == contraction.axes.size());
+}
+
 MmaPins getMmaPins(const Pins &pins, const loop::Contraction &contraction) {
   MmaPins numbers;
   if (pins.numbers.block) {

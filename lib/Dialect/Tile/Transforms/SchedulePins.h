@@ -33,6 +33,9 @@ struct Pins {
 /// `module`.
 mlir::FailureOr<Pins> parsePins(llvm::StringRef text, mlir::ModuleOp module);
 
+/// Whether pins may be of a contraction by tensor cores.
+bool areOfTensorCores(const Pins &pins, const loop::Contraction &contraction);
+
 /// Those of a contraction by tensor cores.
 MmaPins getMmaPins(const Pins &pins, const loop::Contraction &contraction);
 

@@ -61,23 +61,25 @@ struct SelectSchedulePass : impl::SelectSchedulePassBase<SelectSchedulePass> {
 
 } // namespace
 
+static bool isContraction(loop::KernelOp kernel) {
+  return loop::findContraction(kernel).has_value();
+}
+
 LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
                                          const Pins &pins,
                                          const TargetDescription &target) {
   if (auto contraction = loop::findContraction(kernel))
     return select(*contraction, pins, target);
-  // Pins are of contractions, not of kernels that write pieces for these.
-  auto readsPieces = [](loop::KernelOp other) {
-    return other->hasAttr(piecesAttrName);
-  };
-  if (!pins.isEmpty &&
-      llvm::any_of(getOperation().getOps<loop::KernelOp>(), readsPieces))
-    return select(kernel, Pins(), target);
+  // Numbers are of contractions, not of kernels that copy for these or add up
+  // their parts.
+  SchedulePins numbers;
+  if (llvm::none_of(getOperation().getOps<loop::KernelOp>(), isContraction))
+    numbers = pins.numbers;
   ScheduleFacts facts =
       getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel));
   std::string error;
   std::optional<ScheduleChoice> choice =
-      chooseSchedule(facts, target, pins.numbers, error);
+      chooseSchedule(facts, target, numbers, error);
   if (!choice)
     return kernel.emitOpError("has no schedule: ") << error;
   kernel.setScheduleAttr(ScheduleAttr::get(

@@ -64,9 +64,11 @@ namespace deplo::tile {
 
 /// Summed elements of a part below which its launch costs more than it saves.
 static constexpr int64_t leastPart = 128;
-static constexpr int64_t mostParts = 64;
-/// The part of a kernel's time that several kernels may take in its place.
-static constexpr double worthSplitting = 0.9;
+/// Parts of which a multiprocessor computes this many one beside the other.
+static constexpr int64_t mostOfMultiprocessor = 4;
+/// The part of a kernel's time that several kernels may take in its place. The
+/// model of multiply-adds was fitted to both, those of tensor cores were not.
+static constexpr double worthSplitting = 0.9, worthSplittingFma = 0.98;
 
 namespace {
 
@@ -137,14 +139,19 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     reason = "how many products it adds is known when the program runs";
     return std::nullopt;
   }
-  int64_t most = pinned ? pinned : std::min(depth / leastPart, mostParts);
+  int64_t most = pinned
+                     ? pinned
+                     : std::min(depth / leastPart,
+                                mostOfMultiprocessor * target.multiprocessors);
   if (pinned == 1 || most < 2) {
     reason = pinned == 1 ? "the schedule says one part" : "its sums are short";
     return std::nullopt;
   }
   std::optional<double> whole = estimateKernel(
       kernel, target, alignment, SymbolicSizes::get(kernel), mode);
-  double least = whole ? worthSplitting * *whole : HUGE_VAL;
+  double worth = prefersMma(*contraction, mode, target) ? worthSplitting
+                                                        : worthSplittingFma;
+  double least = whole ? worth * *whole : HUGE_VAL;
   double quickest = HUGE_VAL;
   std::optional<Split> best;
   std::set<int64_t> tried;

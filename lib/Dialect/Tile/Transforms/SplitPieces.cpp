@@ -31,23 +31,19 @@
 // to. Pieces of a buffer serve several contractions if no launch between them
 // writes to it.
 
+#include "OperandCopies.h"
 #include "PassSupport.h"
 #include "SchedulePins.h"
 #include "deplo/Analysis/MmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
-#include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -77,35 +73,15 @@ static MemRefType getPiecesType(MemRefType type) {
   return MemRefType::get(shape, BFloat16Type::get(type.getContext()));
 }
 
-/// A kernel that writes the pieces of its first argument to the second one,
-/// whose rows may be longer.
-static loop::KernelOp createSplit(OpBuilder &before, Location loc,
-                                  MemRefType type, MemRefType piecesType) {
+/// Stores the pieces of `rest`.
+static void writePieces(ImplicitLocOpBuilder &builder, Value rest,
+                        OperandForm::Store store) {
   constexpr float scale = 256;
-  auto kernel =
-      loop::KernelOp::create(before, loc, "pieces", {type, piecesType});
-  ImplicitLocOpBuilder builder(loc, before);
-  builder.setInsertionPointToStart(kernel.getBody());
-  SmallVector<Value> indices;
-  for (int64_t extent : type.getShape()) {
-    auto loop = loop::ForOp::create(builder, extent);
-    indices.push_back(loop.getInductionVar());
-    builder.setInsertionPointToStart(loop.getBody());
-  }
-  Value rest = loop::LoadOp::create(
-      builder, kernel.getArguments()[0],
-      builder.getMultiDimIdentityMap(type.getRank()), indices);
   Value scaled =
       arith::ConstantOp::create(builder, builder.getF32FloatAttr(scale));
   for (int64_t number = 0; number < numPieces; ++number) {
     Value piece = arith::TruncFOp::create(builder, builder.getBF16Type(), rest);
-    SmallVector<AffineExpr> place = {builder.getAffineConstantExpr(number)};
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      place.push_back(builder.getAffineDimExpr(dim));
-    loop::StoreOp::create(
-        builder, piece, kernel.getArguments()[1],
-        AffineMap::get(type.getRank(), 0, place, builder.getContext()),
-        indices);
+    store(piece, number);
     if (number + 1 == numPieces)
       break;
     // What is left is exact.
@@ -113,96 +89,6 @@ static loop::KernelOp createSplit(OpBuilder &before, Location loc,
     rest = arith::MulFOp::create(
         builder, arith::SubFOp::create(builder, rest, whole), scaled);
   }
-  return kernel;
-}
-
-namespace {
-
-/// Writes the pieces of buffers in the order of a plan.
-class PiecesWriter {
-public:
-  explicit PiecesWriter(SymbolTable &symbols) : symbols(symbols) {}
-
-  /// The pieces of `buffer`, which is of `type` in the kernels, before
-  /// `launch`.
-  Value get(Value buffer, loop::LaunchOp launch);
-  /// `launch` may write to buffers.
-  void forgetWritten(loop::LaunchOp launch);
-
-private:
-  void write(OpBuilder &builder, Location loc, Value buffer, Value pieces);
-  loop::KernelOp getKernel(Location loc, MemRefType type,
-                           MemRefType piecesType);
-
-  SymbolTable &symbols;
-  llvm::SmallMapVector<Value, Value, 4> known;
-  DenseMap<std::pair<Type, Type>, loop::KernelOp> kernels;
-};
-
-} // namespace
-
-static Value getMemory(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  return buffer;
-}
-
-loop::KernelOp PiecesWriter::getKernel(Location loc, MemRefType type,
-                                       MemRefType piecesType) {
-  loop::KernelOp &kernel = kernels[{type, piecesType}];
-  if (!kernel) {
-    auto module = cast<ModuleOp>(symbols.getOp());
-    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    kernel = createSplit(builder, loc, type, piecesType);
-    symbols.insert(kernel);
-  }
-  return kernel;
-}
-
-/// All elements of a buffer in a row are one loop.
-void PiecesWriter::write(OpBuilder &builder, Location loc, Value buffer,
-                         Value pieces) {
-  auto type = cast<MemRefType>(buffer.getType());
-  auto piecesType = cast<MemRefType>(pieces.getType());
-  int64_t count = type.getNumElements();
-  if (type.getLayout().isIdentity() &&
-      piecesType.getNumElements() == numPieces * count) {
-    type = MemRefType::get(count, type.getElementType());
-    piecesType =
-        MemRefType::get({numPieces, count}, piecesType.getElementType());
-    buffer = memref::ReinterpretCastOp::create(
-        builder, loc, type, buffer, /*offset=*/0, ArrayRef<int64_t>(count),
-        ArrayRef<int64_t>(1));
-    pieces = memref::ReinterpretCastOp::create(
-        builder, loc, piecesType, pieces, /*offset=*/0,
-        ArrayRef<int64_t>({numPieces, count}), ArrayRef<int64_t>({count, 1}));
-  }
-  loop::KernelOp kernel = getKernel(loc, type, piecesType);
-  loop::LaunchOp::create(builder, loc, TypeRange(), kernel.getSymName(),
-                         ValueRange{buffer, pieces});
-}
-
-Value PiecesWriter::get(Value buffer, loop::LaunchOp launch) {
-  Value &pieces = known[buffer];
-  if (pieces)
-    return pieces;
-  OpBuilder builder(launch);
-  Location loc = launch.getLoc();
-  pieces = memref::AllocOp::create(
-      builder, loc, getPiecesType(cast<MemRefType>(buffer.getType())));
-  write(builder, loc, buffer, pieces);
-  return pieces;
-}
-
-void PiecesWriter::forgetWritten(loop::LaunchOp launch) {
-  auto kernel = symbols.lookup<loop::KernelOp>(launch.getKernel());
-  llvm::SmallDenseSet<Value> written;
-  for (auto [number, buffer] : llvm::enumerate(launch.getBuffers()))
-    if (!kernel || loop::KernelOp::isWritten(kernel.getArguments()[number]))
-      written.insert(getMemory(buffer));
-  known.remove_if([&](const std::pair<Value, Value> &entry) {
-    return written.contains(getMemory(entry.first));
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -245,10 +131,7 @@ std::optional<MmaChoice>
 SplitPiecesPass::choose(loop::Contraction &contraction, const Pins &pins,
                         Precision mode, const TargetDescription &target,
                         const SymbolicSizes &sizes) {
-  // A thread's tile is of multiply-adds.
-  if (!pins.thread.empty() ||
-      (pins.numbers.block &&
-       pins.numbers.block->size() != contraction.axes.size()))
+  if (!areOfTensorCores(pins, contraction))
     return std::nullopt;
   return choosePieces(contraction, mode, target, sizes,
                       getMmaPins(pins, contraction), pins.atom);
@@ -289,26 +172,17 @@ void SplitPiecesPass::runOnOperation() {
   if (changed.empty())
     return miss("no contraction of f32 is quicker by wgmma of pieces");
   SymbolTable symbols(module);
-  for (auto function : module.getOps<func::FuncOp>())
-    for (Block &block : function.getBody()) {
-      PiecesWriter writer(symbols);
-      for (auto launch :
-           llvm::make_early_inc_range(block.getOps<loop::LaunchOp>())) {
-        if (changed.contains(launch.getKernel())) {
-          auto kernel = symbols.lookup<loop::KernelOp>(launch.getKernel());
-          auto numbers =
-              kernel->getAttrOfType<DenseI64ArrayAttr>(piecesAttrName);
-          SmallVector<Value> operands(launch.getBuffers());
-          for (int64_t number : numbers.asArrayRef())
-            operands.push_back(writer.get(operands[number], launch));
-          OpBuilder builder(launch);
-          auto next =
-              loop::LaunchOp::create(builder, launch.getLoc(), TypeRange(),
-                                     launch.getKernel(), operands);
-          launch.erase();
-          launch = next;
-        }
-        writer.forgetWritten(launch);
-      }
-    }
+  auto getOperands =
+      [&](loop::LaunchOp launch,
+          OperandCopies &copies) -> std::optional<SmallVector<Value>> {
+    if (!changed.contains(launch.getKernel()))
+      return std::nullopt;
+    auto kernel = symbols.lookup<loop::KernelOp>(launch.getKernel());
+    auto numbers = kernel->getAttrOfType<DenseI64ArrayAttr>(piecesAttrName);
+    SmallVector<Value> operands(launch.getBuffers());
+    for (int64_t number : numbers.asArrayRef())
+      operands.push_back(copies.get(operands[number], launch));
+    return operands;
+  };
+  replaceOperands(module, {"pieces", getPiecesType, writePieces}, getOperands);
 }

@@ -281,6 +281,46 @@ def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
 }
 
+def PackOperandsPass : Pass<"deplo-pack-operands", "::mlir::ModuleOp"> {
+  let summary = "operands are copied to rows of a multiple of 16 bytes, for wgmma";
+  let description = [{
+    Tensor maps, by which wgmma's operands come to shared memory, copy rows that
+    are a multiple of 16 bytes apart. Where the model says that a contraction of
+    other rows is quicker by wgmma all the same, kernels of their own copy such
+    operands to longer rows first, once for all contractions that read them.
+    Before:
+
+    ```mlir
+    func.func @main(%x: memref<2048x1021xbf16>, %w: memref<1021x2048xbf16>, %y: memref<2048x2048xbf16> {loop.result}) {
+      loop.launch @mm(%x, %w, %y) : memref<2048x1021xbf16>, memref<1021x2048xbf16>, memref<2048x2048xbf16>
+      return
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%x: memref<2048x1021xbf16>, %w: memref<1021x2048xbf16>, %y: memref<2048x2048xbf16> {loop.result}) {
+      %m = memref.alloc() : memref<2048x1024xbf16>
+      %p = memref.reinterpret_cast %m to offset: [0], sizes: [2048, 1021], strides: [1024, 1] : memref<2048x1024xbf16> to memref<2048x1021xbf16, strided<[1024, 1]>>
+      loop.launch @packed(%x, %p) : memref<2048x1021xbf16>, memref<2048x1021xbf16, strided<[1024, 1]>>
+      loop.launch @mm(%p, %w, %y) : memref<2048x1021xbf16, strided<[1024, 1]>>, memref<1021x2048xbf16>, memref<2048x2048xbf16>
+      return
+    }
+    ```
+
+    Sizes have to be known before the launch, elements lie in the order of their
+    dimensions, and the contraction only reads what is packed. The price in the
+    model is what it takes to read and write the operand, and a launch.
+  }];
+  let options = [
+    Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
+    Option<"precision", "precision", "std::string", "\"ieee\"",
+           "what products of f32 may be computed in: ieee, f32 or tf32">];
+  let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def ConcatGridsPass : Pass<"deplo-concat-grids", "::mlir::ModuleOp"> {
   let summary = "launches that share an operand become one, of the blocks of all";
   let description = [{

@@ -131,6 +131,11 @@ inline Precision getPrecisionOfFMA(Precision precision) {
 bool suitsWgmma(loop::Contraction &contraction,
                 const TargetDescription &target);
 
+/// Whether a tensor map can copy boxes of what `load` reads from a memref of
+/// `type`.
+bool suitsTensorMap(loop::LoadOp load, mlir::MemRefType type,
+                    const SymbolicSizes &sizes, int64_t alignment);
+
 /// The schedule of a contraction that tensor cores suit which takes the least
 /// time, and its instruction, which `atom` may pin. wgmma is only chosen where
 /// tensor maps can copy its operands. Nothing, and the sentence that says why
@@ -152,6 +157,26 @@ std::optional<MmaChoice>
 choosePieces(loop::Contraction &contraction, Precision precision,
              const TargetDescription &target, const SymbolicSizes &sizes,
              const MmaPins &pins, std::optional<AtomKind> atom);
+
+/// Arguments of a kernel that are copied to longer rows, for wgmma.
+struct Packing {
+  llvm::SetVector<unsigned> arguments;
+  /// With what the copies take.
+  double nanoseconds = 0;
+  std::string reason;
+};
+
+/// A memref of the same sizes in rows that a tensor map can copy.
+mlir::MemRefType getPackedType(mlir::MemRefType type);
+
+/// What to copy of a contraction whose operands no tensor map can copy as they
+/// are, if `atom` pins wgmma or it takes less time than mma.sync with the
+/// copies.
+std::optional<Packing>
+choosePacking(loop::Contraction &contraction, Precision precision,
+              const TargetDescription &target, int64_t alignment,
+              const SymbolicSizes &sizes, const MmaPins &pins,
+              std::optional<AtomKind> atom);
 
 /// The attribute of a kernel that says of which arguments the last ones hold
 /// the pieces.
