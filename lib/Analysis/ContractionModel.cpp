@@ -21,28 +21,35 @@ static constexpr int64_t lanes = 32;
 static constexpr int64_t vectorBytes = 16;
 static constexpr int64_t lineBytes = 128;
 
+// Fitted to 1700 measured schedules of 58 products (H200).
 /// The part of the peak that a multiprocessor reaches with any number of warps,
-/// and with how many sums of all threads of a lane's number half of that:
-/// measured with 4, 8 and 12 warps of 8x8.
-static constexpr double reachedPeak = 0.8;
-static constexpr double halfOfSums = 62;
-/// Between the last multiply-add of a chunk and the first of the next one.
-static constexpr double chunkNanoseconds = 15;
-/// What a chunk of straight code costs more than a loop over its steps, of
-/// which ptxas keeps fewer values ahead: for each operand that is read along
-/// the sum.
-static constexpr double straightCost = 0.015;
-/// What copies of single elements of an operand take, as a part of the time of
-/// the multiply-adds.
-static constexpr double transposedCost = 0.04;
-/// The same where both operands are read along the sum, of which a thread holds
-/// so many that it reads none ahead.
-static constexpr double alongDepthCost = 0.1;
+/// and with how many sums of all threads of a lane's number half of that.
+static constexpr double reachedPeak = 0.95;
+static constexpr double halfOfSums = 20;
+/// How even the warps of four partitions have to be before it shows.
+static constexpr double evenEnough = 0.8;
+/// Between the last multiply-add of a chunk and the first of the next one, for
+/// one warp that has the multiprocessor to itself; others work meanwhile.
+static constexpr double chunkNanoseconds = 400;
+/// From a copy of a chunk to its arrival, mostly from L2.
+static constexpr double copyNanoseconds = 200;
+/// What reads along the sum cost, of one operand and of both: a thread holds so
+/// many values that it reads few ahead, and their registers are of one bank.
+static constexpr double alongDepthCost[] = {0, 0.07, 0.16};
+/// What a copy of a single element costs, in multiply-adds.
+static constexpr double transposedCost = 14;
+/// What chunks of lines cost, compared with those of half as many elements,
+/// where a thread reads one summed element at once.
+static constexpr double longChunkCost = 0.1;
+/// What totals that are kept in shared memory cost.
+static constexpr double totalsCost = 0.04;
 /// How much longer a block takes if there is no room for another one that works
 /// while it waits at its barriers.
-static constexpr double aloneCost = 1.04;
+static constexpr double aloneCost = 1.1;
 /// What runs of less than a line of memory cost, compared with lines.
-static constexpr double shortRunCost = 1.5;
+static constexpr double shortRunCost = 1.15;
+/// How much of the lesser of computing and fetching isn't hidden.
+static constexpr double notHidden = 0.375;
 /// The part of the memory bandwidth on the data sheet that streams reach.
 static constexpr double reachedBandwidth = 0.9;
 
@@ -137,8 +144,20 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   return choice.blocksPerMultiprocessor > 0;
 }
 
-/// What all blocks take, one wave after the other. A chunk waits for memory
-/// unless other blocks, or chunks that are there already, have work.
+/// What multiply-adds take longer than their number says, and copies with them.
+static double getReadCost(const ContractionChoice &choice,
+                          const ContractionFacts &facts) {
+  if (choice.isTransposed)
+    return transposedCost *
+           (facts.isLhsAlongDepth * double(facts.ofRows.count) /
+                choice.blockColumns +
+            facts.isRhsAlongDepth * double(facts.ofColumns.count) /
+                choice.blockRows);
+  return alongDepthCost[facts.isLhsAlongDepth + facts.isRhsAlongDepth];
+}
+
+/// What all blocks take. A chunk waits for its copies unless other blocks, or
+/// chunks that are there already, have work.
 static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
                        const TargetDescription &target) {
   choice.blocks = facts.batches *
@@ -161,25 +180,22 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
     return facts.getCopiedBytes(rows, 0) * (facts.isLhsAlongDepth ? run : 1) +
            facts.getCopiedBytes(0, columns) * (facts.isRhsAlongDepth ? run : 1);
   };
+  double bytesPerNanosecond = target.dramBytesPerSecond / 1e9;
   double fill = (getLoaded(choice.blockRows, choice.blockColumns) * depth +
                  double(choice.blockRows) * choice.blockColumns * resultBytes) /
-                (target.dramBytesPerSecond / 1e9 / target.multiprocessors);
-  bool isStraight = choice.chunk <= choice.vector * choice.unroll;
-  int alongDepth = facts.isLhsAlongDepth + facts.isRhsAlongDepth;
-  double copies = choice.isTransposed ? transposedCost * alongDepth
-                  : alongDepth > 1    ? alongDepthCost
-                                      : 0;
-  double straight = isStraight && !choice.isTransposed
-                        ? straightCost * alongDepth * alongDepth
-                        : 0;
-  double work = arithmetic * std::max(1.0, reads) / reachedPeak *
-                    (1 + copies + straight) +
+                (bytesPerNanosecond / target.multiprocessors);
+  bool readsAlong =
+      !choice.isTransposed && (facts.isLhsAlongDepth || facts.isRhsAlongDepth);
+  bool isLong = choice.chunk > choice.vector * choice.unroll;
+  double cost = 1 + getReadCost(choice, facts) +
+                (isLong && !readsAlong ? longChunkCost : 0) +
+                (facts.inTwoLevels ? totalsCost : 0);
+  double work = arithmetic * std::max(1.0, reads) / reachedPeak * cost +
                 depth * facts.getComputeNanoseconds(target, choice.blockRows,
                                                     choice.blockColumns);
-  // What doesn't limit still costs something.
-  double perBlock = choice.stages > 1
-                        ? std::max(work, fill) + std::min(work, fill) / 8
-                        : work + fill;
+  double perBlock = choice.stages > 1 ? std::max(work, fill) +
+                                            std::min(work, fill) * notHidden
+                                      : work + fill;
 
   int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;
   choice.waves = double(choice.blocks) / perWave;
@@ -191,17 +207,17 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double busiestPartition = std::ceil(warps / schedulersPerMultiprocessor);
   double occupancy = std::min(
       warps * sums / (warps * sums + halfOfSums),
-      warps / (busiestPartition * schedulersPerMultiprocessor) / reachedPeak);
+      warps / (busiestPartition * schedulersPerMultiprocessor) / evenEnough);
   double covered = (choice.stages * atOnce - 1) * perBlock / chunks;
-  double stall = std::max(0.0, memoryLatencyNanoseconds - covered) +
-                 chunkNanoseconds / atOnce;
+  double stall =
+      std::max(0.0, copyNanoseconds - covered) + chunkNanoseconds / warps;
   double alone = choice.blocksPerMultiprocessor == 1 ? aloneCost : 1;
   double nanoseconds =
-      most * perBlock * alone / occupancy +
-      most / atOnce * (memoryLatencyNanoseconds + chunks * stall);
+      (most * perBlock / occupancy +
+       most / atOnce * (memoryLatencyNanoseconds + chunks * stall)) *
+      alone;
   double bytes = facts.batches * depth * getLoaded(facts.rows, facts.columns);
-  double share = reachedBandwidth * target.dramBytesPerSecond / 1e9;
-  return std::max(nanoseconds, bytes / share);
+  return std::max(nanoseconds, bytes / (reachedBandwidth * bytesPerNanosecond));
 }
 
 static std::string getReason(const ContractionChoice &choice,
@@ -218,23 +234,15 @@ static std::string getReason(const ContractionChoice &choice,
 }
 
 /// Whether chunks may be transposed. An element that is copied alone should
-/// take part in many multiply-adds (with two sums, threads have tiles too small
-/// to gain as much by wider reads), and what such copies take longer to begin
-/// and to arrive should be hidden: by long sums, not parts of one, and by
-/// another block on each multiprocessor. cp.async copies 4 bytes at least.
+/// take part in many multiply-adds; with two sums, threads have tiles too small
+/// to gain as much by wider reads. cp.async copies 4 bytes at least.
 static std::vector<bool> getTranspositions(const ContractionChoice &choice,
                                            const ContractionFacts &facts,
-                                           const TargetDescription &target,
                                            const ContractionPins &pins) {
   constexpr int64_t leastBytes = 4, leastMultiplyAdds = 80;
   if (pins.isTransposed)
     return {*pins.isTransposed};
-  int64_t blocks = llvm::divideCeil(facts.rows, choice.blockRows) *
-                   llvm::divideCeil(facts.columns, choice.blockColumns);
-  constexpr double nearlyTwo = 1.9;
-  bool isHidden = facts.batches == 1 && facts.inTwoLevels &&
-                  blocks >= nearlyTwo * target.multiprocessors;
-  if (isHidden && facts.isLhsAlongDepth && facts.isRhsAlongDepth &&
+  if (facts.isLhsAlongDepth && facts.isRhsAlongDepth &&
       facts.ofRows.computed + facts.ofColumns.computed == 0 &&
       facts.elementBytes >= leastBytes && facts.sums == 1 &&
       2 * choice.blockRows * choice.blockColumns >=
@@ -283,8 +291,7 @@ chooseContraction(const ContractionFacts &facts,
               // Warps say how many tiles of a thread there are.
               if (pins.warps && !pins.blockRows)
                 isWhole = threads == pins.warps * lanes;
-              for (bool isTransposed :
-                   getTranspositions(choice, facts, target, pins)) {
+              for (bool isTransposed : getTranspositions(choice, facts, pins)) {
                 choice.isTransposed = isTransposed;
                 if (!isWhole || !fits(choice, facts, target))
                   continue;

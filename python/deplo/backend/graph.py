@@ -48,7 +48,7 @@ def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
     partitions = find_partitions(module, support.nodes)
     calls = _compile_all(partitions, lambda *one: _compile(*one, options))
     replace(module, [call for call in calls if call is not None])
-    return module.forward
+    return _function(module)
 
 
 def compile_symbolic(
@@ -82,7 +82,12 @@ def compile_symbolic(
         return None
     _say_what_is_left(support, options)
     replace(module, [call for call in calls if call is not None])
-    return module.forward
+    return _function(module)
+
+
+def _function(module: GraphModule) -> Callable:
+    """What the graph computes; `module`'s own method may be one that compiles it at each call."""
+    return GraphModule(module, module.graph).forward
 
 
 def _say_what_is_left(support: Support, options: BackendOptions) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from .builder import Value
 from .dtypes import FLOATS, INTEGERS, TORCH_DTYPES
-from .gathers import Source, dims, gather
+from .gathers import Source, gather
 from .registry import Context, handles
 from .scalars import Region, Scalar
 
@@ -52,18 +52,24 @@ class Windows:
         self.axes = list(range(len(shape), len(self.shape)))
         self._places = list(zip(step, before, dilation, over, strict=True))
 
-    def gather(self, c: Context, fill: bool | int | float) -> Value:
-        """The elements of the windows, `fill` outside of x."""
+    def gather(
+        self, c: Context, fill: bool | int | float, order: Sequence[int] | None = None
+    ) -> Value:
+        """The elements of the windows, `fill` outside of x; with axis order[i] of `shape`
+        as axis i of the result."""
+        order = order or range(len(self.shape))
+        names = {axis: f"d{i}" for i, axis in enumerate(order)}
         places, guard = [], []
         for i, (step, before, dilation, over) in enumerate(self._places):
-            d, k = f"d{self.batch + i}", f"d{self.axes[i]}"
+            d, k = names[self.batch + i], names[self.axes[i]]
             place = f"({d} * {step}) floordiv {over} + {k} * {dilation} - {before}"
             places.append(place)
             guard += [place, f"{self.plane[i] - 1} - ({place})"]
             if over != 1:
                 guard.append(f"({d} * {step} + {step + over - 1}) floordiv {over} - 1 - ({place})")
-        source = Source(self.x, [*dims(self.batch), *places], guard)
-        return gather(c.b, self.shape, [source], fill=fill)
+        batch = [names[axis] for axis in range(self.batch)]
+        source = Source(self.x, [*batch, *places], guard)
+        return gather(c.b, [self.shape[axis] for axis in order], [source], fill=fill)
 
     def position(self, s: Region) -> tuple[Scalar, Scalar]:
         """Where an element of a window is in the plane, and whether it is there."""

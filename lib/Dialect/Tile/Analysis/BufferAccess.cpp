@@ -34,10 +34,13 @@ modelBox(BufferType buffer, const LinearLayout &layout, int64_t vector) {
   result.access.vectorWidth = vector;
   result.box.shape.assign(layout.getShape());
   result.box.elementBytes = buffer.getElementType().getIntOrFloatBitWidth() / 8;
-  // The first dimension only says how many rows there are.
-  for (unsigned dim = 1; dim + 1 < result.box.shape.size(); ++dim)
-    if (result.box.shape[dim] != buffer.getShape()[dim])
+  // The first dimension that has several rows only says how many.
+  bool hasRows = false;
+  for (unsigned dim = 0; dim + 1 < result.box.shape.size(); ++dim) {
+    if (hasRows && result.box.shape[dim] != buffer.getShape()[dim])
       return std::nullopt;
+    hasRows |= result.box.shape[dim] != 1;
+  }
   return result;
 }
 
@@ -108,7 +111,8 @@ std::optional<BufferAccesses> BufferAccesses::get(AllocOp alloc,
         accesses.boxes.push_back(std::move(*box));
       continue;
     }
-    if (isa<AsyncDotOp>(user)) // how it lies is said by the instruction
+    // How it lies is said by the instruction.
+    if (isa<AsyncDotOp, TmaStoreOp>(user))
       return std::nullopt;
     if (isa<TmaCopyOp>(user))
       continue;

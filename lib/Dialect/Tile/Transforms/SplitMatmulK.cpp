@@ -66,8 +66,9 @@ namespace deplo::tile {
 static constexpr int64_t leastPart = 128;
 /// Parts of which a multiprocessor computes this many one beside the other.
 static constexpr int64_t mostOfMultiprocessor = 4;
-/// The part of a kernel's time that several kernels may take in its place.
-static constexpr double worthSplitting = 0.9;
+/// The part of a kernel's time that several kernels may take in its place. The
+/// model of multiply-adds was fitted to both, those of tensor cores were not.
+static constexpr double worthSplitting = 0.9, worthSplittingFma = 0.98;
 
 namespace {
 
@@ -148,7 +149,9 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
   }
   std::optional<double> whole = estimateKernel(
       kernel, target, alignment, SymbolicSizes::get(kernel), mode);
-  double least = whole ? worthSplitting * *whole : HUGE_VAL;
+  double worth = prefersMma(*contraction, mode, target) ? worthSplitting
+                                                        : worthSplittingFma;
+  double least = whole ? worth * *whole : HUGE_VAL;
   double quickest = HUGE_VAL;
   std::optional<Split> best;
   std::set<int64_t> tried;

@@ -81,10 +81,19 @@ std::optional<StagedChunk> tile::getChunkAlongDepth(AllocOp alloc) {
   return chunk;
 }
 
-template <typename T> static SmallVector<T> lastFirst(ArrayRef<T> values) {
-  SmallVector<T> rotated(values);
-  std::rotate(rotated.begin(), rotated.end() - 1, rotated.end());
-  return rotated;
+/// The last dimension, what is summed over, comes first, behind those that have
+/// one element: neighbours in a row are what a thread reads at once.
+static SmallVector<int64_t> getOrder(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> order;
+  int64_t depth = shape.size() - 1;
+  for (int64_t dim : llvm::seq(depth))
+    if (shape[dim] == 1)
+      order.push_back(dim);
+  order.push_back(depth);
+  for (int64_t dim : llvm::seq(depth))
+    if (shape[dim] != 1)
+      order.push_back(dim);
+  return order;
 }
 
 void tile::transposeChunk(const StagedChunk &chunk) {
@@ -92,19 +101,23 @@ void tile::transposeChunk(const StagedChunk &chunk) {
   CopyOp copy = chunk.copy;
   ReadOp read = chunk.read;
   BufferType before = alloc.getType();
-  SmallVector<int64_t> shape = lastFirst(before.getShape());
+  SmallVector<int64_t> order = getOrder(before.getShape());
+  auto reorder = [&](ArrayRef<int64_t> values) {
+    return llvm::map_to_vector(order, [&](int64_t dim) { return values[dim]; });
+  };
+  SmallVector<int64_t> shape = reorder(before.getShape());
   alloc.getResult().setType(BufferType::get(
       before.getContext(), shape, before.getElementType(), before.getLayout()));
-  copy.setDims(lastFirst<int64_t>(BoxAccess::get(copy)->dims));
+  copy.setDims(reorder(BoxAccess::get(copy)->dims));
   if (copy.getSteps())
-    copy.setSteps(lastFirst(*copy.getSteps()));
+    copy.setSteps(reorder(*copy.getSteps()));
   if (copy.getBounds())
-    copy.setBounds(lastFirst(*copy.getBounds()));
+    copy.setBounds(reorder(*copy.getBounds()));
   Value tile = read.getResult();
   tile.setType(RankedTensorType::get(shape, read.getType().getElementType()));
   for (OpOperand &use : tile.getUses()) {
     auto dot = cast<DotOp>(use.getOwner());
-    SmallVector<int64_t> dims = lastFirst(getDims(dot, use));
+    SmallVector<int64_t> dims = reorder(getDims(dot, use));
     use == dot.getLhsMutable() ? dot.setLhsDims(dims) : dot.setRhsDims(dims);
   }
 }

@@ -85,6 +85,24 @@ tile.kernel @budget(%x: memref<32x3xf32>, %y: memref<32x3xf32>) axes(%i = 1 step
 
 // -----
 
+// Rows are evenly spaced in a step of a chunk, too, if what is in front of them
+// has one element.
+
+// CHECK-LABEL: tile.kernel @step
+// CHECK:         tile.alloc : !tile.buffer<1x64x32xf32, #tile.shared<pad = 1>>
+#column = #tile.layout<[1, 32, 32], register = [[0, 0, 16], [0, 0, 8], [0, 0, 4], [0, 0, 2], [0, 0, 1]], lane = [[0, 1, 0], [0, 2, 0], [0, 4, 0], [0, 8, 0], [0, 16, 0]], warp = []>
+tile.kernel @step(%x: memref<1x64x32xf32>, %y: memref<1x32x32xf32>) axes(%i = 1 step 1 grid) warps(1) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %b = tile.alloc : !tile.buffer<1x64x32xf32, #tile.shared<>>
+  tile.copy %x[%c0, %c0, %c0] to %b vector 1 : memref<1x64x32xf32>, !tile.buffer<1x64x32xf32, #tile.shared<>>
+  tile.barrier
+  %a = tile.read %b[%c0, %c32, %c0] : !tile.buffer<1x64x32xf32, #tile.shared<>> -> tensor<1x32x32xf32, #column>
+  tile.store %a, %y[%c0, %c0, %c0] : tensor<1x32x32xf32, #column>, memref<1x32x32xf32>
+}
+
+// -----
+
 // REMARK: [Missed] {{.*}} Function=no_layout | Remark="a buffer has accesses without layouts or evenly spaced rows"
 tile.kernel @no_layout(%y: memref<32xf32>) axes(%i = 1 step 1 grid) warps(1) {
   %c0 = arith.constant 0 : index

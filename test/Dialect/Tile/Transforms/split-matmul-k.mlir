@@ -6,7 +6,16 @@
 // RUN: deplo-opt %s --deplo-attach-target --deplo-split-matmul-k=pin=split_k=1 --split-input-file --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-matmul-k -o /dev/null 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: not deplo-opt %s --deplo-attach-target --deplo-split-matmul-k=pin=split_k=0 --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=ZERO
 
+// RUN: deplo-opt %s --deplo-attach-target --deplo-split-matmul-k=pin=split_k=4 --deplo-select-schedule=pin=block=32x64x1,split_k=4 --split-input-file | FileCheck %s --check-prefix=BLOCK
+
 // ZERO: error: schedule: split_k is '0', expected a positive number
+
+// The block that is pinned is one of the contraction, not of what adds parts.
+// BLOCK-LABEL: loop.kernel @mm_parts
+// BLOCK-SAME:    block = [32, 64, 1]
+// BLOCK-LABEL: loop.kernel @mm(
+// BLOCK-NOT:     block = [32, 64, 1]
+// BLOCK-SAME:    block = [{{[0-9]+}}, {{[0-9]+}}]
 
 // Two tiles don't fill the device: parts of the sums go to a temporary, part by
 // part, so that neighbouring columns are neighbours. The bias is added to the

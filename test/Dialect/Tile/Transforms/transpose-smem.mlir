@@ -54,3 +54,27 @@ tile.kernel @fragments(%x: memref<64x16xf16>, %w: memref<16x64xf16>, %y: memref<
   %d = tile.dot %a dims [0, 2], %b dims [2, 1], %zero atom<mma_sync, warps = [1, 1]> : tensor<64x16xf16>, tensor<16x64xf16>, tensor<64x64xf32>
   tile.store %d, %y[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
 }
+
+// -----
+
+// Neighbours in a row are what a thread reads at once: the batch, of which a
+// block has one, stays in front.
+
+// CHECK-LABEL: tile.kernel @batch
+// CHECK:         %[[S:.*]] = tile.alloc : !tile.buffer<1x16x64xf32, #tile.shared<>>
+// CHECK:         tile.copy %{{.*}} to %[[S]] dims [1, 2, 0]
+// CHECK:         %[[A:.*]] = tile.read %[[S]]{{.*}} -> tensor<1x16x64xf32>
+// CHECK:         tile.dot %[[A]] dims [2, 3, 0]
+tile.kernel @batch(%x: memref<64x4x16xf32>, %w: memref<4x16x64xf32>, %y: memref<64x64x4xf32>) axes(%p = 4 step 1 grid) warps(2) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64x1xf32>
+  %s = tile.alloc : !tile.buffer<64x1x16xf32, #tile.shared<>>
+  %t = tile.alloc : !tile.buffer<1x16x64xf32, #tile.shared<>>
+  tile.copy %x[%c0, %p, %c0] to %s : memref<64x4x16xf32>, !tile.buffer<64x1x16xf32, #tile.shared<>>
+  tile.copy %w[%p, %c0, %c0] to %t : memref<4x16x64xf32>, !tile.buffer<1x16x64xf32, #tile.shared<>>
+  tile.barrier
+  %a = tile.read %s[%c0, %c0, %c0] : !tile.buffer<64x1x16xf32, #tile.shared<>> -> tensor<64x1x16xf32>
+  %b = tile.read %t[%c0, %c0, %c0] : !tile.buffer<1x16x64xf32, #tile.shared<>> -> tensor<1x16x64xf32>
+  %d = tile.dot %a dims [0, 2, 3], %b dims [2, 3, 1], %zero : tensor<64x1x16xf32>, tensor<1x16x64xf32>, tensor<64x64x1xf32>
+  tile.store %d, %y[%c0, %c0, %p] : tensor<64x64x1xf32>, memref<64x64x4xf32>
+}
