@@ -20,6 +20,8 @@ CASES = {
     "32_rows": (32, 18944, 3584, ""),
     "128_rows": (128, 5632, 2048, ""),
     "512_rows": (512, 18944, 3584, ""),
+    "clusters_of_four": (128, 3584, 18944, ""),
+    "packed": (1024, 2949, 1021, ""),
     "cluster": (128, 3584, 3584, "block=64x128,warp_tile=16x128,stages=6,cluster=2,split_k=1"),
     "two_blocks": (512, 5632, 2048, "block=64x128,warp_tile=16x128,stages=4,split_k=1"),
 }
