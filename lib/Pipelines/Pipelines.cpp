@@ -118,14 +118,17 @@ void buildTilePipeline(OpPassManager &manager,
   tile::PermuteRegisterTilePassOptions permute;
   permute.alignment = options.alignment;
   kernel.addPass(tile::createPermuteRegisterTilePass(permute));
-  tile::WidenStoresPassOptions widen;
-  widen.alignment = options.alignment;
-  kernel.addPass(tile::createWidenStoresPass(widen));
   kernel.addPass(tile::createDoubleBufferPass());
   tile::TmaCopyPassOptions tmaCopy;
   tmaCopy.alignment = options.alignment;
   kernel.addPass(tile::createTmaCopyPass(tmaCopy));
   kernel.addPass(tile::createSplitInnerForSwizzlePass());
+  tile::TmaStorePassOptions tmaStore;
+  tmaStore.alignment = options.alignment;
+  kernel.addPass(tile::createTmaStorePass(tmaStore));
+  tile::WidenStoresPassOptions widen;
+  widen.alignment = options.alignment;
+  kernel.addPass(tile::createWidenStoresPass(widen));
   tile::AsyncCopyPassOptions asyncCopy;
   asyncCopy.alignment = options.alignment;
   kernel.addPass(tile::createAsyncCopyPass(asyncCopy));
@@ -136,6 +139,7 @@ void buildTilePipeline(OpPassManager &manager,
   padSmem.alignment = options.alignment;
   kernel.addPass(tile::createPadSmemPass(padSmem));
   kernel.addPass(tile::createWarpSpecializePass());
+  kernel.addPass(tile::createPersistBlocksPass());
   kernel.addPass(tile::createOverlapDotsPass());
   kernel.addPass(tile::createPipelineKOuterPass());
   kernel.addPass(tile::createStageTotalsPass());
@@ -245,7 +249,9 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-double-buffer", "t:010_double_buffer"},
       {"deplo-tma-copy", "t:011_tma_copy"},
       {"deplo-split-inner-for-swizzle", "t:012_split_inner_for_swizzle"},
+      {"deplo-tma-store", "t:tma_store"},
       {"deplo-warp-specialize", "t:warp_specialize"},
+      {"deplo-persist-blocks", "t:persist_blocks"},
       {"deplo-overlap-dots", "t:overlap_dots"},
       {"deplo-async-copy", "t:013_async_copy"},
       {"deplo-swizzle-smem", "t:swizzle_smem"},

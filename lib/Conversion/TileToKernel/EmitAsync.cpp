@@ -20,21 +20,36 @@ static constexpr unsigned clusterAddressSpace = 7;
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
-tile::TensorMapAttr getTensorMap(tile::KernelOp kernel, tile::TmaCopyOp copy) {
-  std::string reason;
-  int64_t argument = llvm::find(kernel.getMemrefs(), copy.getMemref()) -
-                     kernel.getMemrefs().begin();
-  return tile::getTensorMap(copy, argument, reason);
-}
-
 SmallVector<tile::TensorMapAttr> collectTensorMaps(tile::KernelOp kernel) {
   SmallVector<tile::TensorMapAttr> maps;
-  kernel.walk([&](tile::TmaCopyOp copy) {
-    tile::TensorMapAttr map = getTensorMap(kernel, copy);
+  auto add = [&](tile::TensorMapAttr map) {
     if (!llvm::is_contained(maps, map))
       maps.push_back(map);
+  };
+  kernel.walk([&](Operation *op) {
+    if (auto copy = dyn_cast<tile::TmaCopyOp>(op))
+      add(getTensorMap(kernel, copy));
+    else if (auto store = dyn_cast<tile::TmaStoreOp>(op))
+      add(getTensorMap(kernel, store));
   });
   return maps;
+}
+
+Value KernelEmitter::getMap(tile::TensorMapAttr map) {
+  return entry->getArgument(llvm::find(maps, map) - maps.begin());
+}
+
+SmallVector<Value> KernelEmitter::getMapCorner(ValueRange indices,
+                                               ArrayRef<int64_t> dims) {
+  Type i32 = builder.getI32Type();
+  SmallVector<Value> corner;
+  for (int64_t dim : tile::getTensorMapDims(dims, indices.size())) {
+    Value coordinate = indices[dim];
+    if (indexType.getWidth() > 32)
+      coordinate = arith::TruncIOp::create(builder, i32, coordinate);
+    corner.push_back(coordinate);
+  }
+  return corner;
 }
 
 //===----------------------------------------------------------------------===//
@@ -118,17 +133,12 @@ void KernelEmitter::emitTmaCopy(tile::TmaCopyOp op) {
   NVVM::MBarrierArriveExpectTxOp::create(builder, Type(), barrier, bytes,
                                          NVVM::MemScopeKind::CTA,
                                          /*relaxed=*/false, Value());
-  int64_t rank = op.getMemRefType().getRank();
-  SmallVector<Value> corner;
-  for (int64_t dim : tile::getTensorMapDims(
-           tile::getSpannedDims(op.getDims(), rank, buffer.getRank()), rank)) {
-    Value coordinate = lookup(op.getIndices()[dim]);
-    if (indexType.getWidth() > 32)
-      coordinate = arith::TruncIOp::create(builder, i32, coordinate);
-    corner.push_back(coordinate);
-  }
+  SmallVector<Value> corner = getMapCorner(
+      lookup(op.getIndices()),
+      tile::getSpannedDims(op.getDims(), op.getMemRefType().getRank(),
+                           buffer.getRank()));
   tile::TensorMapAttr map = getTensorMap(kernel, op);
-  Value argument = entry->getArgument(llvm::find(maps, map) - maps.begin());
+  Value argument = getMap(map);
   auto clusterPointer =
       LLVM::LLVMPointerType::get(builder.getContext(), clusterAddressSpace);
   // A box for each piece of the rows.
@@ -164,12 +174,8 @@ LogicalResult KernelEmitter::emitProducer(tile::ProducerOp op) {
     return arith::ConstantIntOp::create(builder, i32, value);
   };
   int64_t warps = *kernel.getWarps();
-  // The same in all lanes, so that branches are.
-  Value number =
-      NVVM::ShflOp::create(builder, i32, count(-1), warp, count(0), count(31),
-                           NVVM::ShflKind::idx, UnitAttr());
   Value isProducer = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
-                                           number, count(warps));
+                                           warp, count(warps));
   auto roles = scf::IfOp::create(builder, isProducer, /*withElseRegion=*/true);
   builder.setInsertionPointToStart(roles.thenBlock());
   NVVM::SetMaxRegisterOp::create(builder, op.getRegisters()[0],

@@ -90,6 +90,32 @@ void KernelEmitter::emitMatrixRead(tile::ReadOp op,
 }
 
 //===----------------------------------------------------------------------===//
+// stmatrix
+//===----------------------------------------------------------------------===//
+
+/// Writes a thread's `elements` where `getPointer` says that coordinates are.
+void KernelEmitter::emitMatrixWrite(
+    const MatrixAccess &access, ArrayRef<Value> elements,
+    llvm::function_ref<Value(ValueRange)> getPointer) {
+  auto layout = tile::LayoutAttr::get(builder.getContext(), access.rows);
+  auto shape = NVVM::LdStMatrixShapeAttr::get(builder.getContext(), 8, 8);
+  Value tile = pack(elements);
+  for (int32_t i = 0; i < access.getNumInstructions(); ++i) {
+    SmallVector<Value> words;
+    for (unsigned matrix = 0; matrix < access.matrices; ++matrix)
+      words.push_back(LLVM::BitcastOp::create(
+          builder, builder.getI32Type(),
+          getWord(tile, (i * access.matrices + matrix) *
+                            int64_t(access.elementsPerWord))));
+    NVVM::StMatrixOp::create(
+        builder, getPointer(getCoordinates(layout, i * access.rowElements)),
+        words,
+        access.isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+        shape, NVVM::LdStMatrixEltType::B16);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // mma.sync
 //===----------------------------------------------------------------------===//
 

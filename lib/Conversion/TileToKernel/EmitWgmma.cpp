@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace deplo {
 
-static constexpr int64_t lanes = 32, warpsPerGroup = 4;
+static constexpr int64_t warpsPerGroup = 4;
 
 /// The matrix of which `operand` is all (PTX ISA, "Matrix Descriptor Format"):
 /// groups of eight rows of one swizzle, one after the other. Where it starts is
@@ -83,10 +83,8 @@ KernelEmitter::WgmmaTile KernelEmitter::getWgmmaTile(tile::AsyncDotOp op) {
     return arith::ConstantIntOp::create(builder, type, value);
   };
   // Warps along rows come first.
-  Value group = NVVM::ShflOp::create(
-      builder, i32, number(i32, -1),
-      arith::DivUIOp::create(builder, warp, number(i32, warpsPerGroup)),
-      number(i32, 0), number(i32, lanes - 1), NVVM::ShflKind::idx, UnitAttr());
+  Value group =
+      arith::DivUIOp::create(builder, warp, number(i32, warpsPerGroup));
   int64_t groupsAlongRows = warps[row] / warpsPerGroup;
   auto startAt = [&](const WgmmaOperand &operand, Value index, int64_t outer) {
     MatrixDescriptor descriptor = getMatrixDescriptor(operand);

@@ -38,7 +38,19 @@ LogicalResult KernelEmitter::run() {
   Value warpSize = arith::ConstantIntOp::create(builder, i32, 32);
   lane = arith::RemUIOp::create(builder, thread, warpSize);
   warp = arith::DivUIOp::create(builder, thread, warpSize);
-  emitAxes();
+  // What wgmma and its roles are told must be the same in all lanes.
+  if (kernel.walk([](tile::AsyncDotOp) { return WalkResult::interrupt(); })
+          .wasInterrupted()) {
+    auto number = [&](int64_t value) {
+      return arith::ConstantIntOp::create(builder, i32, value);
+    };
+    warp = NVVM::ShflOp::create(builder, i32, number(-1), warp, number(0),
+                                number(31), NVVM::ShflKind::idx, UnitAttr());
+  }
+  // Those of tiles are computed for each.
+  if (!kernel.walk([](tile::EachTileOp) { return WalkResult::interrupt(); })
+           .wasInterrupted())
+    emitAxes(getBlockNumber(), kernel.getAxisValues());
   emitClusterBarriers();
   llvm::DenseSet<Value> readByWgmma;
   kernel.walk([&](tile::AsyncDotOp dot) {
@@ -53,23 +65,32 @@ LogicalResult KernelEmitter::run() {
 
   if (failed(emitBlock(*kernel.getBody())))
     return failure();
+  // What copies read of shared memory is there until they have.
+  if (kernel.walk([](tile::TmaStoreOp) { return WalkResult::interrupt(); })
+          .wasInterrupted())
+    NVVM::CpAsyncBulkWaitGroupOp::create(builder, 0, builder.getUnitAttr());
   builder.setInsertionPointToEnd(entry);
   LLVM::ReturnOp::create(builder, ValueRange());
   return success();
 }
 
-/// The grid is one row of blocks, the last axis fastest.
-void KernelEmitter::emitAxes() {
+Value KernelEmitter::getBlockNumber() {
   // A part of a larger grid is told the number.
   Value block = isPart
                     ? Value(entry->getArguments().back())
                     : NVVM::BlockIdXOp::create(builder, builder.getI32Type());
-  if (indexType.getWidth() > 32)
-    block = arith::ExtUIOp::create(builder, indexType, block);
+  return indexType.getWidth() > 32
+             ? arith::ExtUIOp::create(builder, indexType, block).getResult()
+             : block;
+}
+
+/// The coordinates of the block, or tile, with this number. The grid is one row
+/// of blocks, the last axis fastest.
+void KernelEmitter::emitAxes(Value block, ValueRange axisValues) {
   int64_t last = kernel.getAxes().size() - 1;
   auto raster = kernel->getAttrOfType<IntegerAttr>(tile::rasterName);
   if (raster && raster.getInt() > 0 && tile::hasPlaneOfBlocks(kernel)) {
-    emitPlane(block, raster.getInt());
+    emitPlane(block, axisValues, raster.getInt());
     last -= 2;
   }
   for (int64_t i = last; i >= 0; --i) {
@@ -86,13 +107,14 @@ void KernelEmitter::emitAxes() {
       if (i != 0)
         block = arith::DivUIOp::create(builder, block, blocks);
     }
-    mapping.map(kernel.getAxisValues()[i], multiply(position, axis.getStep()));
+    mapping.map(axisValues[i], multiply(position, axis.getStep()));
   }
 }
 
 /// The last two axes, whose blocks are numbered down groups of rows; `block` is
 /// left with those of the others.
-void KernelEmitter::emitPlane(Value &block, int64_t raster) {
+void KernelEmitter::emitPlane(Value &block, ValueRange axisValues,
+                              int64_t raster) {
   unsigned last = kernel.getAxes().size() - 1;
   tile::AxisAttr rowAxis = kernel.getAxis(last - 1),
                  columnAxis = kernel.getAxis(last);
@@ -110,11 +132,28 @@ void KernelEmitter::emitPlane(Value &block, int64_t raster) {
     height = arith::MinSIOp::create(
         builder, height, arith::SubIOp::create(builder, getIndex(rows), first));
   auto [column, row] = divide(inGroup, height);
-  mapping.map(kernel.getAxisValues()[last - 1],
+  mapping.map(axisValues[last - 1],
               multiply(add(first, row), rowAxis.getStep()));
-  mapping.map(kernel.getAxisValues()[last],
-              multiply(column, columnAxis.getStep()));
+  mapping.map(axisValues[last], multiply(column, columnAxis.getStep()));
   block = plane;
+}
+
+LogicalResult KernelEmitter::emitEachTile(tile::EachTileOp op) {
+  int64_t blocks = op.getBlocks();
+  Value block = getBlockNumber();
+  // Of the tiles from the block's first one on, one in so many.
+  Value count = arith::DivUIOp::create(
+      builder,
+      arith::SubIOp::create(builder, getIndex(op.getNumTiles() + blocks - 1),
+                            block),
+      getIndex(blocks));
+  auto loop = scf::ForOp::create(builder, getIndex(0), count, getIndex(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value number = loop.getInductionVar();
+  mapping.map(op.getNumber(), number);
+  emitAxes(add(block, multiply(number, blocks)), op.getAxisValues());
+  return emitBlock(*op.getBody());
 }
 
 LogicalResult KernelEmitter::emitBlock(Block &block) {
@@ -166,7 +205,11 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       .Case([&](tile::TmaCopyOp copy) {
         return done([&] { emitTmaCopy(copy); });
       })
+      .Case([&](tile::TmaStoreOp store) {
+        return done([&] { emitTmaStore(store); });
+      })
       .Case([&](tile::ProducerOp producer) { return emitProducer(producer); })
+      .Case([&](tile::EachTileOp tiles) { return emitEachTile(tiles); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::ClusterReduceOp reduce) {
         return done([&] { emitClusterReduce(reduce); });

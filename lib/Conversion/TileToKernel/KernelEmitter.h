@@ -47,7 +47,13 @@ int64_t getReadAlignment(mlir::MemRefType type, const SymbolicSizes &sizes,
 llvm::SmallVector<tile::TensorMapAttr> collectTensorMaps(tile::KernelOp kernel);
 
 /// That of one of them.
-tile::TensorMapAttr getTensorMap(tile::KernelOp kernel, tile::TmaCopyOp copy);
+template <typename OpT>
+tile::TensorMapAttr getTensorMap(tile::KernelOp kernel, OpT copy) {
+  std::string reason;
+  int64_t argument = llvm::find(kernel.getMemrefs(), copy.getMemref()) -
+                     kernel.getMemrefs().begin();
+  return tile::getTensorMap(copy, argument, reason);
+}
 
 /// Of an element in memory.
 inline int64_t getBytes(mlir::Type elementType) {
@@ -80,8 +86,11 @@ public:
 
 private:
   // Structure (KernelEmitter.cpp).
-  void emitAxes();
-  void emitPlane(mlir::Value &block, int64_t raster);
+  mlir::Value getBlockNumber();
+  void emitAxes(mlir::Value block, mlir::ValueRange axisValues);
+  void emitPlane(mlir::Value &block, mlir::ValueRange axisValues,
+                 int64_t raster);
+  mlir::LogicalResult emitEachTile(tile::EachTileOp op);
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitConstant(mlir::Operation *op);
@@ -122,6 +131,9 @@ private:
   struct Pieces;
   Pieces splitIntoPieces(mlir::Value first, mlir::Value second);
   void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
+  void emitMatrixWrite(
+      const MatrixAccess &access, llvm::ArrayRef<mlir::Value> elements,
+      llvm::function_ref<mlir::Value(mlir::ValueRange)> getPointer);
   mlir::Value getWord(mlir::Value tile, int64_t first);
   mlir::Value withWord(mlir::Value tile, int64_t first, mlir::Value word);
   mlir::Value getMmaOperandWord(mlir::Value word);
@@ -134,11 +146,17 @@ private:
   mlir::Value loadFactor(mlir::Value memref, mlir::ValueRange indices,
                          mlir::AffineMap map, mlir::ValueRange coordinates);
 
-  // What units beside the threads do (EmitAsync.cpp, EmitWgmma.cpp).
+  // What units beside the threads do (EmitAsync.cpp, EmitTmaStore.cpp,
+  // EmitWgmma.cpp).
   void emitMBarriers(tile::MBarriersOp op);
   void emitMBarrierWait(tile::MBarrierWaitOp op);
   void emitMBarrierArrive(tile::MBarrierArriveOp op);
   void emitTmaCopy(tile::TmaCopyOp op);
+  void emitTmaStore(tile::TmaStoreOp op);
+  mlir::Value getMap(tile::TensorMapAttr map);
+  /// The coordinates of a box as its tensor map takes them.
+  llvm::SmallVector<mlir::Value> getMapCorner(mlir::ValueRange indices,
+                                              llvm::ArrayRef<int64_t> dims);
   mlir::LogicalResult emitProducer(tile::ProducerOp op);
   void emitAsyncDot(tile::AsyncDotOp op);
   void emitAsyncDotOfPieces(tile::AsyncDotOp op);

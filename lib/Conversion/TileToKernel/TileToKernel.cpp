@@ -187,6 +187,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
       else
         isSymbolic = true;
     }
+    kernel.walk([&](tile::EachTileOp tiles) { blocks = tiles.getBlocks(); });
     if (blocks > maxBlocksPerLaunch)
       return kernel.emitError()
              << "kernel needs " << blocks << " blocks, the most is "
@@ -285,7 +286,7 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     for (auto [position, memref] : llvm::enumerate(kernel.getMemrefs())) {
       unsigned i = maps + position;
       bool written = llvm::any_of(memref.getUsers(), [](Operation *user) {
-        return isa<tile::StoreOp>(user);
+        return isa<tile::StoreOp, tile::TmaStoreOp>(user);
       });
       int64_t known =
           written ? alignment

@@ -265,3 +265,120 @@ tile.kernel @one_of_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps
   %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xbf16, #tile.shared<>>, !tile.buffer<64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }
+
+// -----
+
+// tma_store C1: as tile.store.
+tile.kernel @store_indices(%y: memref<64x64xbf16>) axes(%i = 1 step 1 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant dense<0.0> : tensor<64x64xbf16>
+  %s = tile.alloc : !tile.buffer<1x4x16x64xbf16, #tile.shared<>>
+  // expected-error @below {{'tile.tma_store' op has 1 indices for a memref of rank 2}}
+  tile.tma_store %v, %y[%c0] by %s : tensor<64x64xbf16>, memref<64x64xbf16>, !tile.buffer<1x4x16x64xbf16, #tile.shared<>>
+}
+
+// -----
+
+// tma_store C2: the buffer's dimensions.
+tile.kernel @store_buffer(%y: memref<64x64xbf16>) axes(%i = 1 step 1 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant dense<0.0> : tensor<64x64xbf16>
+  %s = tile.alloc : !tile.buffer<1x8x16x64xbf16, #tile.shared<>>
+  // expected-error @below {{expected slots, 4 warps and a piece of the 2 dimensions of the tile}}
+  tile.tma_store %v, %y[%c0, %c0] by %s : tensor<64x64xbf16>, memref<64x64xbf16>, !tile.buffer<1x8x16x64xbf16, #tile.shared<>>
+}
+
+// -----
+
+// tma_store C3: there is a tensor map.
+tile.kernel @store_strides(%y: memref<64x60xbf16>) axes(%i = 1 step 1 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant dense<0.0> : tensor<64x64xbf16>
+  %s = tile.alloc : !tile.buffer<1x4x16x64xbf16, #tile.shared<>>
+  // expected-error @below {{'tile.tma_store' op would have a tensor map with a stride of 120 bytes, expected a multiple of 16 below 2^40}}
+  tile.tma_store %v, %y[%c0, %c0] by %s : tensor<64x64xbf16>, memref<64x60xbf16>, !tile.buffer<1x4x16x64xbf16, #tile.shared<>>
+}
+
+// -----
+
+// tma_store C3: no pads.
+tile.kernel @store_pad(%y: memref<64x64xbf16>) axes(%i = 1 step 1 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant dense<0.0> : tensor<64x64xbf16>
+  %s = tile.alloc : !tile.buffer<1x4x16x64xbf16, #tile.shared<pad = 8>>
+  // expected-error @below {{'tile.tma_store' op copies from a buffer with a pad or with split rows}}
+  tile.tma_store %v, %y[%c0, %c0] by %s : tensor<64x64xbf16>, memref<64x64xbf16>, !tile.buffer<1x4x16x64xbf16, #tile.shared<pad = 8>>
+}
+
+// -----
+
+// tma_store C4: warps hold 16 rows.
+#rows = #tile.layout<[64, 64], register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+tile.kernel @store_pieces(%y: memref<64x64xbf16>) axes(%i = 1 step 1 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant dense<0.0> : tensor<64x64xbf16, #rows>
+  %s = tile.alloc : !tile.buffer<1x4x32x64xbf16, #tile.shared<>>
+  // expected-error @below {{has a tile of which warps hold no such pieces}}
+  tile.tma_store %v, %y[%c0, %c0] by %s : tensor<64x64xbf16, #rows>, memref<64x64xbf16>, !tile.buffer<1x4x32x64xbf16, #tile.shared<>>
+}
+
+// -----
+
+// tma_store C4: one piece, two slots.
+#slots = #tile.layout<[64, 64], register = [[0, 1], [8, 0], [0, 8], [0, 16], [0, 32]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+tile.kernel @store_slots(%y: memref<64x64xbf16>) axes(%i = 1 step 1 grid) warps(4) {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant dense<0.0> : tensor<64x64xbf16, #slots>
+  %s = tile.alloc : !tile.buffer<2x4x16x64xbf16, #tile.shared<>>
+  // expected-error @below {{has 2 slots for 1 pieces of a warp, expected a divisor}}
+  tile.tma_store %v, %y[%c0, %c0] by %s : tensor<64x64xbf16, #slots>, memref<64x64xbf16>, !tile.buffer<2x4x16x64xbf16, #tile.shared<>>
+}
+
+// -----
+
+// each_tile C1: an argument for each axis, and one more.
+tile.kernel @tile_arguments(%y: memref<64x64xf32>) axes(%i = 64 step 1 grid) warps(4) {
+  // expected-error @below {{has 3 arguments, expected an index for each of 1 axes and one more}}
+  tile.each_tile blocks 2 (%u, %v) number %n {
+  }
+}
+
+// -----
+
+// each_tile C2: no cluster.
+tile.kernel @tile_cluster(%y: memref<64x64xf32>) axes(%i = 64 step 32 cluster) warps(4) {
+  // expected-error @below {{is in a kernel with an axis of a cluster or of an extent that the launch gives}}
+  tile.each_tile blocks 2 (%u) number %n {
+  }
+}
+
+// -----
+
+// each_tile C2: a tile for each block.
+tile.kernel @tile_blocks(%y: memref<64x64xf32>) axes(%i = 64 step 32 grid) warps(4) {
+  // expected-error @below {{has 3 blocks for 2 tiles}}
+  tile.each_tile blocks 3 (%u) number %n {
+  }
+}
+
+// -----
+
+// each_tile C3: the same blocks.
+tile.kernel @tile_others(%y: memref<64x64xf32>) axes(%i = 64 step 1 grid) warps(4) {
+  // expected-error @below {{has other blocks than another one of the kernel}}
+  tile.each_tile blocks 2 (%u) number %n {
+  }
+  // expected-error @below {{has other blocks than another one of the kernel}}
+  tile.each_tile blocks 3 (%u) number %n {
+  }
+}
+
+// -----
+
+// each_tile C3: no coordinates of the block.
+tile.kernel @tile_coordinates(%x: memref<64xf32>) axes(%i = 64 step 32 grid) warps(4) {
+  %a = tile.load %x[%i] : memref<64xf32> -> tensor<32xf32>
+  // expected-error @below {{is in a kernel that uses coordinates of its own}}
+  tile.each_tile blocks 2 (%u) number %n {
+  }
+}

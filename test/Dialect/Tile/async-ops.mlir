@@ -40,5 +40,28 @@ tile.kernel @mm(%x: memref<512x512xbf16>, %w: memref<512x512xbf16>, %y: memref<5
   tile.store %d, %y[%i, %j] : tensor<128x64xf32>, memref<512x512xf32>
 }
 
+!stage = !tile.buffer<2x4x16x64xbf16, #tile.shared<swizzle = 128>>
+
+// CHECK-LABEL: tile.kernel @tiles
+// CHECK:         tile.producer registers [40, 232] {
+// CHECK:           tile.each_tile blocks 132 (%[[I:.+]], %[[J:.+]]) number %[[N:.+]] {
+// CHECK:             tile.tma_copy %{{[a-z0-9]+}}[%[[I]], %[[J]]] to %{{.+}} on %{{.+}}[%[[N]]]
+// CHECK:         tile.each_tile blocks 132 (%[[I:.+]], %[[J:.+]]) number %{{.+}} {
+// CHECK:           tile.tma_store %{{.+}}, %{{[a-z0-9]+}}[%[[I]], %[[J]]] by %{{.+}} bounds [4090, 4096] : tensor<64x256xbf16>, memref<4096x4096xbf16>, !tile.buffer<2x4x16x64xbf16, #tile.shared<swizzle = 128>>
+tile.kernel @tiles(%x: memref<4096x4096xbf16>, %y: memref<4096x4096xbf16>) axes(%i = 4096 step 64 grid, %j = 4096 step 256 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x256xbf16>
+  %b = tile.alloc : !b
+  %stage = tile.alloc : !stage
+  %full = tile.mbarriers arrivals 1 : !tile.mbarriers<4>
+  tile.producer registers [40, 232] {
+    tile.each_tile blocks 132 (%u, %v) number %n {
+      tile.tma_copy %x[%u, %v] to %b on %full[%n] : memref<4096x4096xbf16>, !b, !tile.mbarriers<4>
+    }
+  }
+  tile.each_tile blocks 132 (%u, %v) number %n {
+    tile.tma_store %zeros, %y[%u, %v] by %stage bounds [4090, 4096] : tensor<64x256xbf16>, memref<4096x4096xbf16>, !stage
+  }
+}
+
 // CHECK: module attributes {test.map = #tile.tensor_map<argument = 0, offset = 32, element_bytes = 2, extents = [512, 500], strides = [1024], box = [64, 128], swizzle = 128>}
 module attributes {test.map = #tile.tensor_map<argument = 0, offset = 32, element_bytes = 2, extents = [512, 500], strides = [1024], box = [64, 128], swizzle = 128>} {}

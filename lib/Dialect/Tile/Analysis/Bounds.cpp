@@ -73,15 +73,9 @@ static std::optional<std::pair<int64_t, int64_t>> getRange(Value base) {
   auto argument = dyn_cast<BlockArgument>(base);
   if (!argument)
     return std::nullopt;
-  Operation *parent = argument.getOwner()->getParentOp();
-  if (auto kernel = dyn_cast<KernelOp>(parent)) {
-    unsigned number = argument.getArgNumber();
-    if (number < kernel.getNumMemrefs())
-      return std::nullopt;
-    AxisAttr axis = kernel.getAxis(number - kernel.getNumMemrefs());
-    return std::pair(int64_t(0), (axis.getBlocks() - 1) * axis.getStep());
-  }
-  auto loop = dyn_cast<scf::ForOp>(parent);
+  if (std::optional<AxisAttr> axis = getAxisOf(argument))
+    return std::pair(int64_t(0), (axis->getBlocks() - 1) * axis->getStep());
+  auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
   if (!loop || argument != loop.getInductionVar())
     return std::nullopt;
   std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound());
@@ -112,14 +106,8 @@ std::optional<int64_t> AffineIndex::getMin() const {
 
 /// Whether `index` goes as far as a size that is known when the program runs.
 static bool followsSize(const AffineIndex &index, const SymbolicSizes &sizes) {
-  auto argument = dyn_cast_if_present<BlockArgument>(index.base);
-  auto kernel = argument
-                    ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
-                    : KernelOp();
-  return kernel && argument.getArgNumber() >= kernel.getNumMemrefs() &&
-         sizes.isSymbolic(
-             kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs())
-                 .getExtent());
+  std::optional<AxisAttr> axis = getAxisOf(index.base);
+  return axis && sizes.isSymbolic(axis->getExtent());
 }
 
 bool isWithinBound(Value corner, int64_t step, int64_t size, int64_t bound) {

@@ -45,6 +45,9 @@ std::optional<BoxAccess> BoxAccess::get(Operation *op) {
       .Case([](StoreOp store) {
         return getBox(store, store.getValue().getType().getShape());
       })
+      .Case([](TmaStoreOp store) {
+        return getBox(store, store.getValue().getType().getShape());
+      })
       .Case<CopyOp, AsyncCopyOp, TmaCopyOp>([](auto copy) {
         return getBox(copy, copy.getBuffer().getType().getShape());
       })
@@ -139,11 +142,8 @@ int64_t getKnownDivisor(Value index) {
                ? std::gcd(getKnownDivisor(loop.getLowerBound()),
                           getKnownDivisor(loop.getStep()))
                : 1;
-  if (auto kernel = dyn_cast_or_null<KernelOp>(owner)) {
-    AxisAttr axis =
-        kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
-    return axis.getBlocks() == 1 ? 0 : axis.getStep();
-  }
+  if (std::optional<AxisAttr> axis = getAxisOf(argument))
+    return axis->getBlocks() == 1 ? 0 : axis->getStep();
   return 1;
 }
 

@@ -111,7 +111,8 @@ std::optional<BufferAccesses> BufferAccesses::get(AllocOp alloc,
         accesses.boxes.push_back(std::move(*box));
       continue;
     }
-    if (isa<AsyncDotOp>(user)) // how it lies is said by the instruction
+    // How it lies is said by the instruction.
+    if (isa<AsyncDotOp, TmaStoreOp>(user))
       return std::nullopt;
     if (isa<TmaCopyOp>(user))
       continue;

@@ -35,13 +35,9 @@ struct Term {
 } // namespace
 
 static std::optional<Variable> getVariable(BlockArgument argument) {
-  Operation *parent = argument.getOwner()->getParentOp();
-  if (auto kernel = dyn_cast<KernelOp>(parent)) {
-    AxisAttr axis =
-        kernel.getAxis(argument.getArgNumber() - kernel.getNumMemrefs());
-    return Variable{0, axis.getStep(), axis.getBlocks()};
-  }
-  auto loop = dyn_cast<scf::ForOp>(parent);
+  if (std::optional<AxisAttr> axis = getAxisOf(argument))
+    return Variable{0, axis->getStep(), axis->getBlocks()};
+  auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
   if (!loop || argument != loop.getInductionVar())
     return std::nullopt;
   std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound());
@@ -177,7 +173,7 @@ std::optional<SmallVector<BufferTraffic>> getMemoryTraffic(KernelOp kernel) {
       return WalkResult::interrupt();
     BufferTraffic &buffer =
         traffic[cast<BlockArgument>(access->memref).getArgNumber()];
-    (isa<StoreOp>(op) ? buffer.bytesWritten : buffer.bytesRead) +=
+    (isa<StoreOp, TmaStoreOp>(op) ? buffer.bytesWritten : buffer.bytesRead) +=
         *elements * access->getElementBytes();
     return WalkResult::advance();
   });

@@ -131,4 +131,19 @@ TensorMapAttr getTensorMap(TmaCopyOp copy, int64_t argument,
       box, copy.getBounds(), buffer.getLayout().getSwizzle(), argument, reason);
 }
 
+TensorMapAttr getTensorMap(TmaStoreOp store, int64_t argument,
+                           std::string &reason) {
+  SharedAttr layout = store.getBuffer().getType().getLayout();
+  if (layout.getPad() != 0 || layout.getSplit()) {
+    reason = "copies from a buffer with a pad or with split rows";
+    return {};
+  }
+  return getTensorMap(
+      store.getMemRefType(),
+      getSpannedDims(store.getDims(), store.getMemRefType().getRank(),
+                     store.getPieceShape().size()),
+      store.getPieceShape(), store.getBounds(), layout.getSwizzle(), argument,
+      reason);
+}
+
 } // namespace deplo::tile

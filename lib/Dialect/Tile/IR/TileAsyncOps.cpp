@@ -4,6 +4,7 @@
 // Verifiers of TileAsyncOps.td.
 
 #include "ProductDims.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -136,7 +137,7 @@ LogicalResult ProducerOp::verify() {
     }
   WalkResult result = getRegion().walk([&](Operation *op) {
     if (isMemoryEffectFree(op) ||
-        isa<scf::ForOp, TmaCopyOp, MBarrierWaitOp>(op))
+        isa<scf::ForOp, EachTileOp, TmaCopyOp, MBarrierWaitOp>(op))
       return WalkResult::advance();
     emitOpError("holds an operation other than copies by tensor maps and waits "
                 "for barriers")
@@ -154,6 +155,103 @@ LogicalResult ProducerOp::verify() {
                  .attachNote(op->getLoc())
              << "the operation";
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// EachTileOp
+//===----------------------------------------------------------------------===//
+
+void EachTileOp::build(OpBuilder &builder, OperationState &state,
+                       int64_t blocks, unsigned axes) {
+  state.addAttribute(getBlocksAttrName(state.name),
+                     builder.getI64IntegerAttr(blocks));
+  Block &body = state.addRegion()->emplaceBlock();
+  for (unsigned i = 0; i <= axes; ++i)
+    body.addArgument(builder.getIndexType(), state.location);
+}
+
+int64_t EachTileOp::getNumTiles() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  int64_t tiles = 1;
+  for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
+    tiles *= kernel.getAxis(i).getBlocks();
+  return tiles;
+}
+
+/// `blocks 132 (%i, %j) number %n { ... }`
+ParseResult EachTileOp::parse(OpAsmParser &parser, OperationState &result) {
+  int64_t blocks;
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseKeyword("blocks") || parser.parseInteger(blocks) ||
+      parser.parseArgumentList(arguments, AsmParser::Delimiter::Paren) ||
+      parser.parseKeyword("number") ||
+      parser.parseArgument(arguments.emplace_back()))
+    return failure();
+  Builder &builder = parser.getBuilder();
+  for (OpAsmParser::Argument &argument : arguments)
+    argument.type = builder.getIndexType();
+  result.addAttribute(getBlocksAttrName(result.name),
+                      builder.getI64IntegerAttr(blocks));
+  return failure(
+      parser.parseRegion(*result.addRegion(), arguments) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes));
+}
+
+void EachTileOp::print(OpAsmPrinter &printer) {
+  printer << " blocks " << getBlocks() << " (";
+  llvm::interleaveComma(getAxisValues(), printer);
+  printer << ") number " << getNumber() << " ";
+  printer.printRegion(getRegion(), /*printEntryBlockArgs=*/false);
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {getBlocksAttrName()});
+}
+
+LogicalResult EachTileOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  unsigned axes = kernel.getAxes().size();
+  if (getBody()->getNumArguments() != axes + 1 ||
+      llvm::any_of(getBody()->getArgumentTypes(),
+                   [](Type type) { return !type.isIndex(); })) // C1
+    return emitOpError() << "has " << getBody()->getNumArguments()
+                         << " arguments, expected an index for each of " << axes
+                         << " axes and one more";
+  SymbolicSizes sizes = SymbolicSizes::get(kernel);
+  for (unsigned i = 0; i < axes; ++i)
+    if (sizes.isSymbolic(kernel.getAxis(i).getExtent()) ||
+        kernel.getAxis(i).getKind() == AxisKind::Cluster) // C2
+      return emitOpError("is in a kernel with an axis of a cluster or of an "
+                         "extent that the launch gives");
+  int64_t blocks = getBlocks();
+  if (blocks < 1 || blocks > getNumTiles()) // C2
+    return emitOpError() << "has " << blocks << " blocks for " << getNumTiles()
+                         << " tiles";
+  WalkResult others = kernel.walk([&](EachTileOp other) {
+    return int64_t(other.getBlocks()) == blocks ? WalkResult::advance()
+                                                : WalkResult::interrupt();
+  });
+  if (others.wasInterrupted()) // C3
+    return emitOpError("has other blocks than another one of the kernel");
+  if (llvm::any_of(kernel.getAxisValues(),
+                   [](Value value) { return !value.use_empty(); })) // C3
+    return emitOpError("is in a kernel that uses coordinates of its own");
+  return success();
+}
+
+std::optional<AxisAttr> getAxisOf(Value value) {
+  auto argument = dyn_cast_if_present<BlockArgument>(value);
+  if (!argument)
+    return std::nullopt;
+  Operation *parent = argument.getOwner()->getParentOp();
+  unsigned number = argument.getArgNumber();
+  if (auto kernel = dyn_cast_or_null<KernelOp>(parent)) {
+    if (number < kernel.getNumMemrefs())
+      return std::nullopt;
+    return kernel.getAxis(number - kernel.getNumMemrefs());
+  }
+  auto tiles = dyn_cast_or_null<EachTileOp>(parent);
+  if (!tiles || argument == tiles.getNumber())
+    return std::nullopt;
+  return tiles->getParentOfType<KernelOp>().getAxis(number);
 }
 
 } // namespace deplo::tile

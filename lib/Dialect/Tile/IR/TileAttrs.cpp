@@ -222,7 +222,8 @@ ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                      int64_t cluster, int64_t chunk, int64_t unroll,
                      ArrayRef<int64_t> thread, int64_t stages, AtomKind atom,
                      ArrayRef<int64_t> warpTile, Precision, Choice, Choice,
-                     Choice, Choice, Choice, Choice, Choice, Choice) {
+                     Choice, Choice, Choice, Choice, Choice, Choice, Choice,
+                     Choice) {
   auto isPowerOfTwo = [](int64_t value) {
     return value > 0 && llvm::isPowerOf2_64(value);
   };
@@ -271,7 +272,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
          asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
          padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,
-         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto;
+         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto,
+         tmaStore = Choice::Auto, persistBlocks = Choice::Auto;
   AtomKind atom = AtomKind::FMA;
   Precision precision = Precision::IEEE;
   auto parseField = [&]() -> ParseResult {
@@ -306,6 +308,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
                          .Case("programmatic_launch", &programmaticLaunch)
                          .Case("tma_copy", &tmaCopy)
                          .Case("warp_specialize", &warpSpecialize)
+                         .Case("tma_store", &tmaStore)
+                         .Case("persist_blocks", &persistBlocks)
                          .Default(nullptr);
     bool isWord = choice || name == "atom" || name == "precision";
     if (!isWord)
@@ -314,7 +318,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
              << ", expected block, warps, vector, cluster, chunk, unroll, "
                 "thread, stages, atom, warp_tile, precision, stage_inputs, "
                 "transpose_smem, async_copy, swizzle_smem, pad_smem, "
-                "programmatic_launch, tma_copy or warp_specialize";
+                "programmatic_launch, tma_copy, warp_specialize, tma_store or "
+                "persist_blocks";
     SMLoc valueLoc = parser.getCurrentLocation();
     StringRef word;
     if (parser.parseKeyword(&word))
@@ -349,7 +354,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       loc, parser.getContext(), block, warps, vector, cluster, chunk, unroll,
       thread, stages, atom, warpTile, precision, stageInputs, transposeSmem,
       asyncCopy, swizzleSmem, padSmem, programmaticLaunch, tmaCopy,
-      warpSpecialize);
+      warpSpecialize, tmaStore, persistBlocks);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -390,6 +395,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   printChoice("programmatic_launch", getProgrammaticLaunch());
   printChoice("tma_copy", getTmaCopy());
   printChoice("warp_specialize", getWarpSpecialize());
+  printChoice("tma_store", getTmaStore());
+  printChoice("persist_blocks", getPersistBlocks());
   printer << ">";
 }
 

@@ -5,6 +5,7 @@
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "deplo/Analysis/ContractionLayouts.h"
+#include "deplo/Analysis/WarpPieces.h"
 #include "deplo/Dialect/ArgumentNames.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -303,6 +304,37 @@ LogicalResult TmaCopyOp::verify() {
   std::string reason;
   if (!getTensorMap(*this, /*argument=*/0, reason)) // C2
     return emitOpError() << reason;
+  return success();
+}
+
+LogicalResult TmaStoreOp::verify() {
+  RankedTensorType tile = getValue().getType();
+  BufferType buffer = getBuffer().getType();
+  if (failed(verifyBox(*this, tile.getRank(), tile.getElementType()))) // C1
+    return failure();
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  int64_t warps = kernel ? kernel.getWarps().value_or(1) : 1;
+  if (buffer.getRank() != tile.getRank() + 2 || buffer.getShape()[1] != warps ||
+      buffer.getElementType() != tile.getElementType()) // C2
+    return emitOpError() << "has a buffer of " << buffer
+                         << ", expected slots, " << warps
+                         << " warps and a piece of the " << tile.getRank()
+                         << " dimensions of the tile";
+  std::string reason;
+  if (!getTensorMap(*this, /*argument=*/0, reason)) // C3
+    return emitOpError() << reason;
+  LayoutAttr layout = getLayout(getValue());
+  if (!layout)
+    return success();
+  std::optional<WarpPieces> pieces =
+      WarpPieces::get(layout.getLinearLayout(), getPieceShape());
+  if (!pieces || ArrayRef<int64_t>(pieces->layout.getShape()) !=
+                     getPieceShape()) // C4
+    return emitOpError("has a tile of which warps hold no such pieces");
+  if (pieces->pieces.size() % getSlots() != 0) // C4
+    return emitOpError() << "has " << getSlots() << " slots for "
+                         << pieces->pieces.size()
+                         << " pieces of a warp, expected a divisor";
   return success();
 }
 

@@ -21,11 +21,11 @@
 //     tile.mbarrier_arrive %empty[%s(%k - 64)]
 //     scf.yield %d, %t
 //   tile.await %t'
+//   tile.mbarrier_arrive %empty[%s(448)]
 //
 // Legality: the first iteration is run by every kernel that runs the loop. A
 // contraction adds to the result of the one before, which it may do without
-// awaiting it. Slots are released once what reads them has been awaited; the
-// last one is not filled again.
+// awaiting it. Slots are released once what reads them has been awaited.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -68,7 +68,8 @@ std::optional<Overlap> Overlap::get(scf::ForOp loop, std::string &reason) {
   };
   std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
                          upper = getConstantIntValue(loop.getUpperBound());
-  if (!lower || !upper || *lower >= *upper)
+  if (!lower || !upper || *lower >= *upper ||
+      !getConstantIntValue(loop.getStep()))
     return refuse("the loop may have no iteration");
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto await = dyn_cast<AwaitOp>(op)) {
@@ -131,16 +132,17 @@ LogicalResult tile::overlapDots(scf::ForOp loop, std::string &reason) {
     builder.clone(*op, mapping);
   AwaitOp::create(builder, overlap->awaits.back().getLoc(),
                   others.getRegionIterArgs().drop_front(carried));
-  // The slot of the iteration before.
-  IRMapping previous;
-  previous.map(loop.getInductionVar(),
-               arith::SubIOp::create(builder, loc, others.getInductionVar(),
-                                     loop.getStep())
-                   .getResult());
-  for (Operation *op : overlap->start)
-    if (isPure(op) && !isa<SlotOp>(op))
-      builder.clone(*op, previous);
-  builder.clone(*overlap->arrive, previous);
+  // Releases the slot of the iteration with `variable`.
+  auto arrive = [&](Value variable) {
+    IRMapping iteration;
+    iteration.map(loop.getInductionVar(), variable);
+    for (Operation *op : overlap->start)
+      if (isPure(op) && !isa<SlotOp>(op))
+        builder.clone(*op, iteration);
+    builder.clone(*overlap->arrive, iteration);
+  };
+  arrive(arith::SubIOp::create(builder, loc, others.getInductionVar(),
+                               loop.getStep()));
   SmallVector<Value> yielded;
   for (Value value : loop.getYieldedValues())
     yielded.push_back(mapping.lookupOrDefault(value));
@@ -149,6 +151,11 @@ LogicalResult tile::overlapDots(scf::ForOp loop, std::string &reason) {
   scf::YieldOp::create(builder, loc, yielded);
   builder.setInsertionPointAfter(others);
   AwaitOp::create(builder, loc, others.getResults().drop_front(carried));
+  int64_t lower = *getConstantIntValue(loop.getLowerBound()),
+          upper = *getConstantIntValue(loop.getUpperBound()),
+          step = *getConstantIntValue(loop.getStep());
+  arrive(arith::ConstantIndexOp::create(
+      builder, loc, lower + (upper - 1 - lower) / step * step));
   loop.replaceAllUsesWith(others.getResults().take_front(carried));
   loop.erase();
   return success();

@@ -15,7 +15,8 @@ namespace deplo::tile {
 static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
     "atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, "
-    "pad_smem, programmatic_launch, tma_copy, warp_specialize";
+    "pad_smem, programmatic_launch, tma_copy, warp_specialize, tma_store, "
+    "persist_blocks";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -115,6 +116,10 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.tmaCopy);
   if (name == "warp_specialize")
     return setChoice(pins.warpSpecialize);
+  if (name == "tma_store")
+    return setChoice(pins.tmaStore);
+  if (name == "persist_blocks")
+    return setChoice(pins.persistBlocks);
   return module.emitError() << "schedule: there is no knob '" << name
                             << "', expected one of " << knobs;
 }

@@ -25,7 +25,8 @@ struct Pins {
   Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
          asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
          padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,
-         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto;
+         tmaCopy = Choice::Auto, warpSpecialize = Choice::Auto,
+         tmaStore = Choice::Auto, persistBlocks = Choice::Auto;
 };
 
 /// The pins in `text`, `name=value` with commas between them, or an error at

@@ -88,7 +88,7 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       /*stages=*/1, AtomKind::FMA, /*warpTile=*/{}, Precision::IEEE,
       pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
       pins.padSmem, pins.programmaticLaunch, pins.tmaCopy,
-      pins.warpSpecialize));
+      pins.warpSpecialize, pins.tmaStore, pins.persistBlocks));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -157,7 +157,7 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice.stages, atom,
       {choice.warpRows, choice.warpColumns}, mode, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize));
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize, pins.tmaStore, pins.persistBlocks));
   report(contraction, choice);
   return success();
 }
@@ -232,7 +232,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
       AtomKind::FMA, /*warpTile=*/{}, precision, pins.stageInputs,
       choice->isTransposed ? Choice::Always : pins.transposeSmem,
       pins.asyncCopy, pins.swizzleSmem, pins.padSmem, pins.programmaticLaunch,
-      pins.tmaCopy, pins.warpSpecialize));
+      pins.tmaCopy, pins.warpSpecialize, pins.tmaStore, pins.persistBlocks));
   report(contraction, *choice);
   return success();
 }

@@ -78,6 +78,9 @@ static constexpr int64_t mostBlocks = 8;
 /// The part of a kernel's time that several kernels may take in its place: the
 /// estimates of small kernels are not better than that.
 static constexpr double worthSplitting = 0.8;
+/// The same where the blocks of a cluster would share a row: a kernel that is
+/// long enough for a cluster to pay.
+static constexpr double worthMoreThanCluster = 0.97;
 
 /// The longest reduction directly in the innermost axis of `kernel`.
 static loop::ReduceOp findReduction(loop::KernelOp kernel) {
@@ -138,7 +141,8 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   int64_t most = std::min<int64_t>(sizes.getMax(reduce.getExtent()) / leastPart,
                                    mostBlocks * target.multiprocessors);
   if (parts == 0 &&
-      (!whole || most < 2 || whole->blocks >= 2 * target.multiprocessors)) {
+      (!whole || most < 2 ||
+       (whole->cluster == 1 && whole->blocks >= 2 * target.multiprocessors))) {
     if (!whole || most < 2)
       reason = "its reductions are short";
     else
@@ -148,7 +152,10 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   }
   std::optional<Split> best;
   double quickest = HUGE_VAL;
-  double nanoseconds = whole ? worthSplitting * whole->nanoseconds : 0;
+  double nanoseconds =
+      whole ? (whole->cluster > 1 ? worthMoreThanCluster : worthSplitting) *
+                  whole->nanoseconds
+            : 0;
   int64_t first = parts ? int64_t(parts) : 2;
   int64_t last = parts ? int64_t(parts) : most;
   for (int64_t count = first; count <= last; count *= 2) {

@@ -80,6 +80,8 @@ TensorMapAttr getTensorMap(mlir::MemRefType memref,
                            std::string &reason);
 TensorMapAttr getTensorMap(TmaCopyOp copy, int64_t argument,
                            std::string &reason);
+TensorMapAttr getTensorMap(TmaStoreOp store, int64_t argument,
+                           std::string &reason);
 /// The memref dimension of each dimension of a tensor map, from the innermost.
 llvm::SmallVector<int64_t> getTensorMapDims(llvm::ArrayRef<int64_t> dims,
                                             int64_t memrefRank);
@@ -89,6 +91,10 @@ llvm::SmallVector<int64_t> getTensorMapDims(llvm::ArrayRef<int64_t> dims,
 llvm::SmallVector<int64_t>
 getSpannedDims(std::optional<llvm::ArrayRef<int64_t>> dims, int64_t memrefRank,
                int64_t tileRank);
+
+/// The axis that `value` is a coordinate along, of a kernel or of the tiles that
+/// its blocks run; none if it is something else.
+std::optional<AxisAttr> getAxisOf(mlir::Value value);
 
 /// Whether `op`, or one inside of it, reads or writes global memory.
 bool accessesGlobalMemory(mlir::Operation *op);

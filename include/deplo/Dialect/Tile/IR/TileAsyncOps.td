@@ -94,6 +94,44 @@ def Tile_TmaCopyOp : Tile_GlobalOp<"tma_copy"> {
   }];
 }
 
+def Tile_TmaStoreOp : Tile_GlobalOp<"tma_store"> {
+  let summary = "a tile to a box of global memory, by the tensor memory accelerator (PTX ISA, cp.async.bulk.tensor)";
+  let description = [{
+    Each warp writes a piece of what it holds of the tile to its part of a slot of
+    the buffer, starts a copy from there, and goes on with the next piece and slot.
+    A slot is written again when what was copied from it has been read. Elements
+    outside of the memref, or of the bounds, are not written.
+
+    The buffer is of slots, of warps, and of what a piece is of the tile:
+
+    ```mlir
+    tile.tma_store %v, %y[%i, %j] by %stage : tensor<128x256xbf16>, memref<512x512xbf16>, !tile.buffer<2x8x16x64xbf16, #tile.shared<swizzle = 128>>
+    ```
+
+    Constraints:
+    - C1: indices, `dims`, `bounds` and elements are as those of a `tile.store`.
+    - C2: the buffer has two dimensions more than the tile, the second of which is
+      the kernel's warps; elements are the tile's.
+    - C3: there is a tensor map for a piece: see `#tile.tensor_map`.
+    - C4: with a layout, what a warp holds is made of such pieces, as many as a
+      multiple of the slots.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, Arg<AnyMemRef, "", [MemWrite]>:$memref, Variadic<Index>:$indices,
+                       Arg<Tile_BufferType, "", [MemRead, MemWrite]>:$buffer,
+                       OptionalAttr<DenseI64ArrayAttr>:$dims, OptionalAttr<DenseI64ArrayAttr>:$bounds);
+  let assemblyFormat = [{
+    $value `,` $memref `[` $indices `]` `by` $buffer (`dims` $dims^)? (`bounds` $bounds^)?
+    attr-dict `:` type($value) `,` type($memref) `,` qualified(type($buffer))
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MemRefType getMemRefType() { return ::llvm::cast<::mlir::MemRefType>(getMemref().getType()); }
+    ::std::optional<::llvm::ArrayRef<int64_t>> getSteps() { return ::std::nullopt; }
+    ::std::optional<int64_t> getVector() { return ::std::nullopt; }
+    int64_t getSlots() { return getBuffer().getType().getShape()[0]; }
+    ::llvm::ArrayRef<int64_t> getPieceShape() { return getBuffer().getType().getShape().drop_front(2); }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Contractions of shared memory
 //===----------------------------------------------------------------------===//
@@ -189,5 +227,46 @@ def Tile_ProducerOp : Tile_Op<"producer", [HasParent<"KernelOp">, SingleBlock, N
   let extraClassDeclaration = [{
     /// Of the warpgroup.
     static constexpr int64_t warps = 4;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks that stay
+//===----------------------------------------------------------------------===//
+
+def Tile_EachTileOp : Tile_Op<"each_tile", [ParentOneOf<["KernelOp", "ProducerOp"]>, SingleBlock,
+    NoTerminator, RecursiveMemoryEffects]> {
+  let summary = "what a block does for each of its tiles in turn";
+  let description = [{
+    The kernel is launched with so many blocks. Block `b` runs the region for the
+    tiles whose numbers are `b`, `b` + blocks, and so on, where tiles are numbered
+    as blocks would be of a kernel without. The region's arguments are the corner
+    of the tile along each axis of the kernel, and how many tiles the block has run
+    before.
+
+    ```mlir
+    tile.each_tile blocks 132 (%i, %j) number %n {
+      tile.tma_copy %x[%i, %c0] to %a on %full[%n] : memref<512x512xbf16>, !tile.buffer<128x64xbf16, #tile.shared<swizzle = 128>>, !tile.mbarriers<4>
+    }
+    ```
+
+    Constraints:
+    - C1: the region has an index for each axis of the kernel, and one more.
+    - C2: the kernel's axes are of known extents, none of a cluster, and there are
+      blocks, no more than tiles.
+    - C3: all of a kernel have as many blocks, and nothing uses the kernel's own
+      coordinates.
+  }];
+  let arguments = (ins I64Attr:$blocks);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "int64_t":$blocks, "unsigned":$axes)>];
+  let extraClassDeclaration = [{
+    ::mlir::Block::BlockArgListType getAxisValues() { return getBody()->getArguments().drop_back(); }
+    ::mlir::BlockArgument getNumber() { return getBody()->getArguments().back(); }
+    /// Of the grid, without this operation.
+    int64_t getNumTiles();
   }];
 }

@@ -170,8 +170,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
       `tf32`: the one field that says which values are wanted, and not how to
       compute them.
     - `stage_inputs`, `transpose_smem`, `async_copy`, `swizzle_smem`, `pad_smem`,
-      `programmatic_launch`, `tma_copy`, `warp_specialize`: whether the step is
-      taken.
+      `programmatic_launch`, `tma_copy`, `warp_specialize`, `tma_store`,
+      `persist_blocks`: whether the step is taken.
 
     Constraints:
     - C1: block sizes, warps, vector and unroll are powers of two.
@@ -197,7 +197,9 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$pad_smem,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$programmatic_launch,
                         DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$tma_copy,
-                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$warp_specialize);
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$warp_specialize,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$tma_store,
+                        DefaultValuedParameter<"::deplo::tile::Choice", "::deplo::tile::Choice::Auto">:$persist_blocks);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -1202,6 +1202,36 @@ def SplitInnerForSwizzlePass : Pass<"deplo-split-inner-for-swizzle", "::deplo::t
   }];
 }
 
+def TmaStorePass : Pass<"deplo-tma-store", "::deplo::tile::KernelOp"> {
+  let summary = "results of wgmma go to memory by the tensor memory accelerator";
+  let description = [{
+    Warps write what they hold of a result to shared memory, piece by piece, and
+    have it copied from there: whole lines, whatever the layout, past what the
+    threads do next. Elements beyond the extents are left out by the tensor map. By
+    default this is done where blocks may stay for several tiles (there are more
+    than multiprocessors), the pieces lie as `stmatrix` writes them (f16 and bf16)
+    and a multiprocessor has room for as many blocks as without. What must
+    hold: registers, lanes and warps each move along one dimension of the result by
+    a distance of their own; the result's rows are neighbours in memory, their
+    stride a multiple of 16 bytes, and all sizes are known. Before:
+
+    ```mlir
+    tile.store %v, %y[%i, %j] : tensor<128x256xbf16, #fragments>, memref<4096x4096xbf16>
+    ```
+
+    After, in a kernel of eight warps:
+
+    ```mlir
+    %s = tile.alloc : !tile.buffer<2x8x16x64xbf16, #tile.shared<swizzle = 128>>
+    tile.tma_store %v, %y[%i, %j] by %s : tensor<128x256xbf16, #fragments>, memref<4096x4096xbf16>, !tile.buffer<2x8x16x64xbf16, #tile.shared<swizzle = 128>>
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"alignment", "alignment", "int64_t", "16",
+           "bytes that every memref argument is aligned to">];
+}
+
 def WarpSpecializePass : Pass<"deplo-warp-specialize", "::deplo::tile::KernelOp"> {
   let summary = "a warpgroup of its own starts copies, the others compute";
   let description = [{
@@ -1246,6 +1276,60 @@ def WarpSpecializePass : Pass<"deplo-warp-specialize", "::deplo::tile::KernelOp"
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def PersistBlocksPass : Pass<"deplo-persist-blocks", "::deplo::tile::KernelOp"> {
+  let summary = "each block computes several tiles, whose copies start before the tile before is done";
+  let description = [{
+    As many blocks as the device has room for stay, and take the grid's tiles in
+    turn, in the order in which blocks would be numbered. The producer goes on to
+    the next tile while the others are still at the end of the last one: slots and
+    phases of the ring count chunks of all tiles. By default this is done where the
+    grid has more tiles than the device has room for, rings have a power of two of
+    slots, and results are stored by tensor maps. What must hold: the kernel
+    has a producer, and one loop with a ring, whose slots follow from its variable
+    alone; warps exchange nothing else through shared memory; extents are known,
+    and no cluster shares a tile. Before, in a grid of 512 blocks:
+
+    ```mlir
+    tile.producer registers [40, 232] {
+      scf.for %k = %c0 to %c4096 step %c64 {
+        tile.mbarrier_wait %empty[%slot] phase %before
+        tile.tma_copy %x[%i, %k] to %s on %full[%slot]
+      }
+    }
+    %d = scf.for %k = %c0 to %c4096 step %c64 iter_args(%c = %zeros) {
+      tile.mbarrier_wait %full[%slot] phase %p
+      ...
+    }
+    tile.store %d, %y[%i, %j]
+    ```
+
+    After, where slots and phases are those of `%n * 4096 + %k`:
+
+    ```mlir
+    tile.producer registers [40, 232] {
+      tile.each_tile blocks 132 (%i, %j) number %n {
+        scf.for %k = %c0 to %c4096 step %c64 {
+          tile.mbarrier_wait %empty[%slot] phase %before
+          tile.tma_copy %x[%i, %k] to %s on %full[%slot]
+        }
+      }
+    }
+    tile.each_tile blocks 132 (%i, %j) number %n {
+      %d = scf.for %k = %c0 to %c4096 step %c64 iter_args(%c = %zeros) {
+        tile.mbarrier_wait %full[%slot] phase %p
+        ...
+      }
+      tile.store %d, %y[%i, %j]
+    }
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "", "auto, always or never; the schedule's if empty">,
+    Option<"blocks", "blocks", "int64_t", "0",
+           "the blocks that stay; those that the device has room for if 0">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def OverlapDotsPass : Pass<"deplo-overlap-dots", "::deplo::tile::KernelOp"> {
   let summary = "contractions by wgmma are awaited after the next ones have started";
   let description = [{
@@ -1276,6 +1360,7 @@ def OverlapDotsPass : Pass<"deplo-overlap-dots", "::deplo::tile::KernelOp"> {
       scf.yield %d, %t
     }
     tile.await %last
+    tile.mbarrier_arrive %empty[%m_last]
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];

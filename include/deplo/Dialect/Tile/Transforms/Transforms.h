@@ -320,7 +320,8 @@ void doubleBuffer(mlir::scf::ForOp loop, int64_t slots);
 bool pipelineLoop(mlir::scf::ForOp loop);
 
 //===----------------------------------------------------------------------===//
-// tma_copy, split_inner_for_swizzle, warp_specialize, overlap_dots
+// tma_copy, split_inner_for_swizzle, tma_store, warp_specialize,
+// persist_blocks, overlap_dots
 //===----------------------------------------------------------------------===//
 
 /// The copies to shared memory of one iteration of a loop that a barrier
@@ -350,11 +351,22 @@ void copyByTma(const FilledIteration &iteration, llvm::ArrayRef<CopyOp> copies);
 /// it; 0 if nothing that wgmma reads is there.
 int64_t swizzleForWgmma(AllocOp alloc);
 
+/// Stores by a tensor map of pointers that are aligned to `alignment` bytes,
+/// through a buffer of at most `mostBytes`. Leaves `store` as it is and gives
+/// the reason if it can't.
+mlir::FailureOr<TmaStoreOp> storeByTma(StoreOp store, int64_t alignment,
+                                       int64_t mostBytes, std::string &reason);
+
 /// Makes copies by tensor maps of `loop` the work of a producer with
 /// `registers`. Leaves it as it is and gives the reason if it can't.
 mlir::FailureOr<ProducerOp> warpSpecialize(mlir::scf::ForOp loop,
                                            llvm::ArrayRef<int64_t> registers,
                                            std::string &reason);
+
+/// Has `blocks` blocks run the tiles of a kernel with a producer in turn. Leaves
+/// it as it is and gives the reason if it can't.
+mlir::LogicalResult persistBlocks(KernelOp kernel, int64_t blocks,
+                                  std::string &reason);
 
 /// Awaits the contraction of each iteration in the next one. Leaves it as it is
 /// and gives the reason if it can't.
