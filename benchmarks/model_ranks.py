@@ -30,6 +30,8 @@ from harness.contenders import PyTorch
 from harness.errors import is_right, relative_error
 
 FEW_ROWS = 64
+# A first choice that takes so much of the best one's time is told apart.
+MISRANKED = 1.08
 
 
 @dataclass
@@ -185,6 +187,9 @@ def report(case: str, eager_us: float, ranked: list[Candidate]) -> None:
             f"({timed[0].schedule}), best {best.us:8.2f} us ({best.schedule})",
             flush=True,
         )
+    if timed and timed[0].us > MISRANKED * best.us:
+        of_estimate = [f"{c.us / c.expected_us:.2f} ({c.limit})" for c in (timed[0], best)]
+        print(f"  misranked: the first takes {' of its estimate, the best '.join(of_estimate)}")
 
 
 def main() -> None:

@@ -46,9 +46,9 @@ static constexpr double reachedBandwidth = 0.9, streamBurst = 1.5;
 static constexpr double partOfL2 = 0.6;
 
 /// What can't be copied asynchronously goes through registers between barriers:
-/// what that takes for a chunk, and for an element. Fitted to 2 products of
-/// bf16 in rows of odd lengths.
-static constexpr double syncNanoseconds = 3600, syncElementNanoseconds = 0.18;
+/// what that takes for a chunk, and for each of a thread's elements. Fitted to
+/// 5 products of bf16 in rows of odd lengths.
+static constexpr double syncNanoseconds = 1300, syncElementNanoseconds = 58;
 
 /// Of f32 in three pieces of bf16: instructions of tensor cores for one of f16,
 /// the part of their rate that is reached, and what it takes a part of a
@@ -153,11 +153,12 @@ static double estimateChunk(const MmaChoice &choice,
   double refill = choice.stages > 1
                       ? memoryLatencyNanoseconds / (choice.stages - 1)
                       : memoryLatencyNanoseconds + work;
-  double unaligned = busiest * choice.chunk *
-                     (choice.blockRows * facts.ofRows.unaligned +
+  int64_t unaligned =
+      choice.chunk * (choice.blockRows * facts.ofRows.unaligned +
                       choice.blockColumns * facts.ofColumns.unaligned);
   if (unaligned > 0)
-    work += syncNanoseconds + unaligned * syncElementNanoseconds;
+    work += syncNanoseconds +
+            unaligned * syncElementNanoseconds / (choice.warps * lanes);
   return std::max(work, refill) + chunkNanoseconds / busiest;
 }
 

@@ -29,28 +29,38 @@ static constexpr double lineBytes = 128;
 /// Of a block's barriers, and what alignment takes.
 static constexpr int64_t barrierBytes = 2048;
 
-// Fitted to 540 schedules of 42 bf16 products of 16 to 2048 rows, whose weights
-// were not in L2, measured on an H200 (docs/rationale/contractions.md).
+// Fitted to 1049 schedules of 46 bf16 products of 16 to 4096 rows, whose
+// weights were not in L2, measured on an H200 (docs/rationale/contractions.md).
 
 /// The part of the rate on the data sheet that short kernels reach.
 static constexpr double reachedRate = 0.95;
 /// From a copy's start to its bytes, if few are under way, and how much later
 /// these come the longer L2 takes for a chunk of all blocks, at most.
-static constexpr double copyNanoseconds = 716, laterShare = 2.7,
+static constexpr double copyNanoseconds = 716, laterShare = 2.16,
                         laterNanoseconds = 390;
 /// What doesn't limit a chunk, and what doesn't limit a wave, count so much.
-static constexpr double shareOfChunk = 0.1, shareOfWave = 0.36;
+static constexpr double shareOfChunk = 0.1, shareOfWave = 0.29;
 /// The first blocks start when those of the kernel before have left room for
 /// them: this long if they take all of a multiprocessor.
-static constexpr double startNanoseconds = 577;
+static constexpr double startNanoseconds = 1290;
 /// A block's start, its first copies and its last stores.
-static constexpr double blockNanoseconds = 650;
+static constexpr double blockNanoseconds = 290;
 /// What L2 gives all multiprocessors together, in times the bandwidth of
 /// memory, and the part of that which streams reach.
 static constexpr double fillBandwidth = 3.96, reachedBandwidth = 0.91;
 /// Blocks of a cluster start together, and exchange results: what that takes
 /// for each, and how many bytes a multiprocessor gets in a nanosecond.
-static constexpr double exchangeNanoseconds = 71, exchangedBytes = 13.7;
+static constexpr double exchangeNanoseconds = 77, exchangedBytes = 21.4;
+/// What each further warpgroup adds to a chunk's time: a slot is free when the
+/// last of them has read it.
+static constexpr double shareOfGroup = 0.005;
+/// What copies to shared memory take of its time, in times that of reading as
+/// many bytes.
+static constexpr double costOfCopies = 0.55;
+/// Blocks of a cluster are at different places of the sum, and clusters of one
+/// column of tiles not at the same one for long: what doesn't stay in L2 is
+/// read from memory by each further one, this part of it.
+static constexpr double readAgain = 0.4, partOfL2 = 0.9;
 
 /// Whether the instruction's M are columns of the result.
 static bool isTransposed(const MmaChoice &choice) {
@@ -115,7 +125,9 @@ estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
   double readBytes = double(facts.sums) * groups *
                      (groupRows + groupColumns * groupRows / instructionRows) *
                      choice.chunk * facts.elementBytes;
-  double reads = busiest * readBytes / lineBytes / cyclesPerNanosecond;
+  double reads = busiest *
+                 (readBytes + costOfCopies * getCopiedBytes(choice, facts)) /
+                 lineBytes / cyclesPerNanosecond;
   double fill =
       blocks * getCopiedBytes(choice, facts) / (fillBandwidth * bandwidth);
   double slowest = std::max({arithmetic, reads, fill});
@@ -123,6 +135,7 @@ estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
                       : slowest == reads    ? "shared memory"
                                             : "L2";
   double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
+  work *= 1 + (groups - 1) * shareOfGroup;
   double latency =
       copyNanoseconds + std::min(laterShare * fill, laterNanoseconds);
   double refill = latency / std::max<int64_t>(choice.stages - 1, 1);
@@ -143,6 +156,39 @@ static int64_t getUsable(const MmaChoice &choice,
   return std::max<int64_t>(groups - 1, 1) * ofGroup;
 }
 
+/// Bytes that come from memory: of both operands, each of which several tiles
+/// read.
+static double getStreamedBytes(const MmaChoice &choice,
+                               const ContractionFacts &facts,
+                               const TargetDescription &target) {
+  auto getBytes = [&](int64_t rows, int64_t columns, int64_t readers) {
+    double bytes = double(facts.batches) * facts.depth *
+                   facts.getCopiedBytes(rows, columns);
+    bool isReadAgain = choice.cluster > 1 && bytes > partOfL2 * target.l2Bytes;
+    return isReadAgain ? bytes * (1 + readAgain * (readers - 1)) : bytes;
+  };
+  return getBytes(facts.rows, 0,
+                  llvm::divideCeil(facts.columns, choice.blockColumns)) +
+         getBytes(0, facts.columns,
+                  llvm::divideCeil(facts.rows, choice.blockRows));
+}
+
+/// Whether blocks stay for several tiles (persist_blocks): the copies of a tile
+/// start while the one before it is stored. That takes shared memory for what
+/// is stored, in pieces of 16 rows of a warp.
+static bool keepsBlocks(const MmaChoice &choice, const ContractionFacts &facts,
+                        const TargetDescription &target) {
+  constexpr int64_t pieceBytes = 16 * rowBytes, mostSlots = 2;
+  int64_t slots = std::clamp<int64_t>(
+      choice.warpColumns * facts.elementBytes / rowBytes, 1, mostSlots);
+  int64_t bytes =
+      choice.sharedBytes + facts.sums * choice.warps * slots * pieceBytes;
+  return choice.waves > 1 && choice.cluster == 1 && !isTransposed(choice) &&
+         llvm::isPowerOf2_64(choice.stages) && bytes <= target.sharedPerBlock &&
+         countResidentRoles(target, choice.warps, choice.registersPerThread,
+                            bytes) == choice.blocksPerMultiprocessor;
+}
+
 /// What all blocks take, wave after wave: chunks, or the bytes of the operands
 /// from memory.
 static double estimate(MmaChoice &choice, const ContractionFacts &facts,
@@ -152,8 +198,7 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
       int64_t(llvm::divideCeil(facts.columns, choice.blockColumns)) *
       choice.cluster;
   double chunks = llvm::divideCeil(facts.depth, choice.chunk) / choice.cluster;
-  double bytes = double(facts.batches) * facts.depth *
-                 facts.getCopiedBytes(facts.rows, facts.columns);
+  double bytes = getStreamedBytes(choice, facts, target);
   int64_t usable = getUsable(choice, target);
   int64_t perWave = choice.blocksPerMultiprocessor * usable;
   choice.waves = double(choice.blocks) / perWave;
@@ -164,6 +209,7 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                         ? 0
                         : exchangeNanoseconds * choice.cluster +
                               getExchangedBytes(choice, facts) / exchangedBytes;
+  bool areKept = keepsBlocks(choice, facts, target);
   for (int64_t rest = choice.blocks; rest > 0;) {
     int64_t wave = std::min(rest, perWave);
     int64_t waves = rest / wave;
@@ -174,9 +220,11 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                       (reachedBandwidth * target.dramBytesPerSecond / 1e9);
     if (rest == choice.blocks)
       choice.limit = streamed > computed ? "memory" : limit;
-    nanoseconds += waves * (std::max(computed, streamed) +
-                            std::min(computed, streamed) * shareOfWave +
-                            blockNanoseconds + exchange);
+    int64_t starts = !areKept ? waves : rest == choice.blocks ? 1 : 0;
+    nanoseconds +=
+        waves * (std::max(computed, streamed) +
+                 std::min(computed, streamed) * shareOfWave + exchange) +
+        starts * blockNanoseconds;
     rest -= waves * wave;
   }
   return nanoseconds;

@@ -83,7 +83,12 @@ private:
   LogicalResult parse(StringRef ir);
   /// Runs the stages up to the level asked for; fills `result`.
   LogicalResult lower();
+  LogicalResult lowerLoops();
   LogicalResult lowerToDevice();
+  bool runsPtxas() {
+    return options.level == Level::Sass ||
+           (options.level == Level::Package && options.ptxas);
+  }
   LogicalResult lowerToHost();
   LogicalResult
   runStage(StringRef name,
@@ -103,6 +108,8 @@ private:
   StepTrace trace;
   OwningOpRef<ModuleOp> module;
   CompileResult result;
+  /// Sentences about kernels that were scheduled again.
+  std::vector<std::string> fallbacks;
 };
 
 /// The first error with its place and notes, as one paragraph.
@@ -185,10 +192,16 @@ LogicalResult Compilation::runStage(
     return failure();
   auto start = std::chrono::steady_clock::now();
   LogicalResult status = manager.run(*module);
-  result.timings.emplace_back(name,
-                              std::chrono::duration<double, std::milli>(
-                                  std::chrono::steady_clock::now() - start)
-                                  .count());
+  double milliseconds = std::chrono::duration<double, std::milli>(
+                            std::chrono::steady_clock::now() - start)
+                            .count();
+  // A stage may run again.
+  auto known = llvm::find_if(
+      result.timings, [&](const auto &entry) { return entry.first == name; });
+  if (known != result.timings.end())
+    known->second += milliseconds;
+  else
+    result.timings.emplace_back(name, milliseconds);
   return status;
 }
 
@@ -228,17 +241,46 @@ LogicalResult Compilation::lower() {
       return failure();
     collectCosts(*module, options.precision, result.kernels);
     result.fusion = collectFusion(trace.getSteps());
-    if (options.device == "cuda" &&
-        failed(stage(Level::Tile, contains<loop::KernelOp>(), "tile",
-                     buildTilePipeline)))
-      return failure();
   }
   if (options.device == "host" && options.level > Level::Loop)
     return lowerToHost();
-  if (options.device == "cuda" && failed(lowerToDevice()))
+  if (options.device == "cuda" && failed(lowerLoops()))
     return failure();
   collectScheduleReasons(trace.getSteps(), result.kernels);
   return emitText();
+}
+
+/// Kernels by wgmma of which ptxas makes slow code are scheduled again, for
+/// mma.sync or multiply-adds, unless their schedule was given.
+LogicalResult Compilation::lowerLoops() {
+  bool hasLoops = options.passes.empty() && options.level >= Level::Tile &&
+                  contains<loop::KernelOp>();
+  bool mayFallBack = hasLoops && runsPtxas() && options.schedule.empty();
+  OwningOpRef<ModuleOp> loops;
+  if (mayFallBack)
+    loops = module->clone();
+  std::vector<KernelReport> kernels = result.kernels;
+  size_t steps = trace.getSteps().size();
+  for (;;) {
+    if (hasLoops && failed(runStage("tile", [&](OpPassManager &manager) {
+          buildTilePipeline(manager, pipelineOptions);
+          return success();
+        })))
+      return failure();
+    if (failed(lowerToDevice()))
+      return failure();
+    auto slow = findSlowWgmma(*module, result.kernels);
+    if (!mayFallBack || slow.empty())
+      return success();
+    std::vector<std::string> &without = pipelineOptions.withoutWgmma;
+    for (auto &[kernel, sentence] : slow) {
+      without.push_back(kernel);
+      fallbacks.push_back(sentence);
+    }
+    result.kernels = kernels;
+    trace.truncate(steps);
+    module = loops->clone();
+  }
 }
 
 LogicalResult Compilation::lowerToHost() {
@@ -290,16 +332,16 @@ LogicalResult Compilation::lowerToDevice() {
                    [&](OpPassManager &manager) {
                      manager.addPass(createKernelToPtxPass());
                    })) ||
-      failed(stage(options.level == Level::Sass ||
-                       (options.level == Level::Package && options.ptxas),
-                   "ptxas", [&](OpPassManager &manager) {
-                     // Whoever fixed the schedule can change it.
-                     PtxasPassOptions ptxasOptions;
-                     ptxasOptions.allowSpills = options.schedule.empty();
-                     manager.addPass(createPtxasPass(ptxasOptions));
-                   })))
+      failed(stage(runsPtxas(), "ptxas", [&](OpPassManager &manager) {
+        // Whoever fixed the schedule can change it.
+        PtxasPassOptions ptxasOptions;
+        ptxasOptions.allowSpills = options.schedule.empty();
+        ptxasOptions.allowSerialised = options.schedule.empty();
+        manager.addPass(createPtxasPass(ptxasOptions));
+      })))
     return failure();
   collectResources(*module, result.kernels);
+  result.warnings = fallbacks;
   for (const KernelReport &kernel : result.kernels)
     if (kernel.spillBytes.value_or(0) != 0)
       result.warnings.push_back(

@@ -204,6 +204,31 @@ void collectScheduleReasons(ArrayRef<Step> steps,
             report.scheduleReason = remark.text;
 }
 
+std::vector<std::pair<std::string, std::string>>
+findSlowWgmma(ModuleOp module, ArrayRef<KernelReport> reports) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const KernelReport &report : reports) {
+    if (!StringRef(report.schedule).contains("atom = wgmma"))
+      continue;
+    bool isSerialised = false;
+    for (auto binary : module.getOps<gpu::BinaryOp>())
+      if (auto kernels =
+              cast<gpu::ObjectAttr>(binary.getObjects()[0]).getKernels())
+        if (auto kernel = kernels.lookup(report.name))
+          isSerialised |= static_cast<bool>(kernel.getAttr("serialised_wgmma"));
+    std::string start =
+        "kernel " + report.name + " is computed without wgmma: ";
+    if (isSerialised)
+      found.emplace_back(report.name,
+                         start + "ptxas serialised its instructions");
+    else if (report.spillBytes.value_or(0) != 0)
+      found.emplace_back(report.name, start +
+                                          std::to_string(*report.spillBytes) +
+                                          " bytes of registers were spilled");
+  }
+  return found;
+}
+
 static void addOccupancy(ModuleOp module, KernelReport &report) {
   auto target = module->getAttrOfType<tile::TargetAttr>("tile.target");
   if (!target || !report.registers || !report.threads)

@@ -45,6 +45,11 @@ mlir::FailureOr<std::string> disassemble(mlir::gpu::BinaryOp binary);
 mlir::FailureOr<std::string> createDevicePackage(mlir::ModuleOp module,
                                                  const CompileOptions &options);
 
+/// The kernels by wgmma that spill registers, or whose wgmma instructions ptxas
+/// has serialised, and a sentence about each.
+std::vector<std::pair<std::string, std::string>>
+findSlowWgmma(mlir::ModuleOp module, llvm::ArrayRef<KernelReport> reports);
+
 } // namespace deplo
 
 #endif // DEPLO_LIB_COMPILER_REPORTS_H

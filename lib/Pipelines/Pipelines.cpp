@@ -82,17 +82,23 @@ void buildTilePipeline(OpPassManager &manager,
   tile::SplitPiecesPassOptions pieces;
   pieces.pin = options.schedule;
   pieces.precision = options.precision;
+  pieces.withoutWgmma.assign(options.withoutWgmma.begin(),
+                             options.withoutWgmma.end());
   manager.addPass(tile::createSplitPiecesPass(pieces));
   tile::PackOperandsPassOptions pack;
   pack.pin = options.schedule;
   pack.alignment = options.alignment;
   pack.precision = options.precision;
+  pack.withoutWgmma.assign(options.withoutWgmma.begin(),
+                           options.withoutWgmma.end());
   manager.addPass(tile::createPackOperandsPass(pack));
   manager.addPass(tile::createConcatGridsPass());
   tile::SelectSchedulePassOptions schedule;
   schedule.pin = options.schedule;
   schedule.alignment = options.alignment;
   schedule.precision = options.precision;
+  schedule.withoutWgmma.assign(options.withoutWgmma.begin(),
+                               options.withoutWgmma.end());
   manager.addPass(tile::createSelectSchedulePass(schedule));
   manager.addPass(tile::createTileifyPass());
   OpPassManager &kernel = manager.nest<tile::KernelOp>();

@@ -25,17 +25,20 @@ namespace {
 /// What ptxas -v says of one kernel.
 struct Resources {
   int64_t registers = 0, spillBytes = 0, staticSharedBytes = 0;
+  bool isSerialised = false;
 };
 
 /// Reads lines such as
 ///   ptxas info : Compiling entry function 'k' for 'sm_90a'
 ///       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ///   ptxas info : Used 32 registers, used 1 barriers, 64 bytes smem
+///   ptxas info : (C7510) Potential Performance Loss: wgmma.mma_async
+///     instructions are serialized due to ... in function 'k'
 llvm::StringMap<Resources> parseResources(StringRef log) {
   llvm::Regex entry("Compiling entry function '([^']+)'"),
       registers("Used ([0-9]+) registers"),
       spills("([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads"),
-      shared("([0-9]+) bytes smem");
+      shared("([0-9]+) bytes smem"), serialised("[(]C75.*function '([^']+)'");
   llvm::StringMap<Resources> resources;
   std::string kernel;
   SmallVector<StringRef> lines, match;
@@ -48,6 +51,8 @@ llvm::StringMap<Resources> parseResources(StringRef log) {
   for (StringRef line : lines) {
     if (entry.match(line, &match))
       kernel = match[1].str();
+    if (serialised.match(line, &match))
+      resources[match[1]].isSerialised = true;
     if (spills.match(line, &match))
       resources[kernel].spillBytes = number(match[1]) + number(match[2]);
     if (registers.match(line, &match))
@@ -115,7 +120,7 @@ struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
       for (const auto &[kernel, used] : resources)
         isLowered |= used.spillBytes && succeeded(lowerResidency(ptx, kernel));
     }
-    if (StringRef(log).contains("C75"))
+    if (StringRef(log).contains("(C75") && !allowSerialised)
       return binary.emitError()
              << "ptxas serialised wgmma instructions: " << log;
 
@@ -205,6 +210,9 @@ struct PtxasPass : impl::PtxasPassBase<PtxasPass> {
            builder.getNamedAttr(
                "static_shared_bytes",
                builder.getI64IntegerAttr(used.staticSharedBytes))}));
+      if (used.isSerialised)
+        annotated.back() = annotated.back().appendMetadata(
+            builder.getNamedAttr("serialised_wgmma", builder.getUnitAttr()));
     }
     return gpu::KernelTableAttr::get(&getContext(), annotated);
   }

@@ -49,6 +49,8 @@ public:
   void enableRemarks(mlir::MLIRContext &context);
 
   const std::vector<Step> &getSteps() const { return steps; }
+  /// Forgets all steps but the first ones.
+  void truncate(size_t count) { steps.resize(count); }
 
 private:
   friend struct StepInstrumentation;

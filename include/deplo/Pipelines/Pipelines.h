@@ -26,6 +26,9 @@ struct CompilePipelineOptions
       llvm::cl::desc(
           "what products of f32 may be computed in: ieee, f32 or tf32"),
       llvm::cl::init("ieee")};
+  ListOption<std::string> withoutWgmma{
+      *this, "without-wgmma",
+      llvm::cl::desc("kernels that wgmma doesn't suit, by name")};
   Option<int64_t> alignment{
       *this, "alignment",
       llvm::cl::desc("bytes that every pointer argument is aligned to"),

@@ -43,7 +43,8 @@ def PtxasPass : Pass<"deplo-ptxas", "::mlir::ModuleOp"> {
     Adds to each `gpu.binary` the machine code of its PTX and to each kernel's
     metadata its registers, spilled bytes and static shared memory, as `ptxas` reports them. A
     register spill is an error: no schedule of deplo asks for one; so is a
-    message that wgmma instructions were serialised (C75xx).
+    message that wgmma instructions were serialised (C75xx), which else becomes
+    `serialised_wgmma` of the kernel that it is about.
 
     The toolkit is looked for in `CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`, the
     roots that `DEPLO_CUDA_TOOLKITS` lists, and on the path.
@@ -51,6 +52,7 @@ def PtxasPass : Pass<"deplo-ptxas", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect"];
   let options = [
     Option<"allowSpills", "allow-spills", "bool", "false", "report spills instead of failing">,
+    Option<"allowSerialised", "allow-serialised", "bool", "false", "report serialised wgmma instead of failing">,
   ];
 }
 

@@ -68,7 +68,8 @@ struct PackOperandsPass : tile::impl::PackOperandsPassBase<PackOperandsPass> {
     llvm::StringMap<Packing> packed;
     for (auto kernel : module.getOps<loop::KernelOp>()) {
       auto contraction = loop::findContraction(kernel);
-      if (!contraction || !areOfTensorCores(*pins, *contraction))
+      if (!contraction || !areOfTensorCores(*pins, *contraction) ||
+          llvm::is_contained(withoutWgmma, kernel.getSymName()))
         continue;
       auto packing = choosePacking(*contraction, *mode, describe(target),
                                    alignment, SymbolicSizes::get(kernel),

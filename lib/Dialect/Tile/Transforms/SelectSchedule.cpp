@@ -359,9 +359,16 @@ void SelectSchedulePass::runOnOperation() {
   TargetAttr target = succeeded(pins) ? TargetAttr::lookup(module) : nullptr;
   if (!target)
     return signalPassFailure();
-  for (loop::KernelOp kernel : kernels)
-    if (failed(select(kernel, *pins, describe(target))))
+  for (loop::KernelOp kernel : kernels) {
+    Pins own = *pins;
+    auto contraction = loop::findContraction(kernel);
+    if (llvm::is_contained(withoutWgmma, kernel.getSymName()) && contraction)
+      own.atom = prefersMma(*contraction, mode, describe(target))
+                     ? AtomKind::MmaSync
+                     : AtomKind::FMA;
+    if (failed(select(kernel, own, describe(target))))
       return signalPassFailure();
+  }
   for (ConcatOp concat : llvm::make_early_inc_range(module.getOps<ConcatOp>()))
     if (failed(alignParts(concat, *pins, describe(target))))
       return signalPassFailure();

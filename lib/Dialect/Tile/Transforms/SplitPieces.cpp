@@ -157,7 +157,7 @@ void SplitPiecesPass::runOnOperation() {
   llvm::SmallDenseSet<StringRef> changed;
   for (auto kernel : module.getOps<loop::KernelOp>()) {
     auto contraction = loop::findContraction(kernel);
-    if (!contraction)
+    if (!contraction || llvm::is_contained(withoutWgmma, kernel.getSymName()))
       continue;
     std::optional<MmaChoice> choice = choose(
         *contraction, *pins, *mode, description, SymbolicSizes::get(kernel));

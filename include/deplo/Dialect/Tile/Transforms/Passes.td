@@ -113,6 +113,9 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
     of a contraction by tensor cores in a warp), `stage_inputs`, `async_copy`,
     `swizzle_smem`, `pad_smem` and `programmatic_launch`.
 
+    Kernels of `without-wgmma` are those of which `ptxas` serialised the wgmma
+    instructions, or spilled registers: they get mma.sync or multiply-adds.
+
     Products of f16 and bf16 are exact in f32, so tensor cores take such
     contractions where the target has them. They take those of f32 where
     `precision` is `tf32`; where it is `f32`, the model says whether they do.
@@ -121,7 +124,9 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"ieee\"",
-           "what products of f32 may be computed in: ieee, f32 or tf32">];
+           "what products of f32 may be computed in: ieee, f32 or tf32">,
+    ListOption<"withoutWgmma", "without-wgmma", "std::string",
+               "kernels that wgmma doesn't suit, by name">];
   let dependentDialects = ["::deplo::tile::TileDialect"];
 }
 
@@ -277,7 +282,9 @@ def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
     Option<"precision", "precision", "std::string", "\"ieee\"",
-           "what products of f32 may be computed in: ieee, f32 or tf32">];
+           "what products of f32 may be computed in: ieee, f32 or tf32">,
+    ListOption<"withoutWgmma", "without-wgmma", "std::string",
+               "kernels that wgmma doesn't suit, by name">];
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
 }
 
@@ -359,7 +366,9 @@ def PackOperandsPass : Pass<"deplo-pack-operands", "::mlir::ModuleOp"> {
     Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"ieee\"",
-           "what products of f32 may be computed in: ieee, f32 or tf32">];
+           "what products of f32 may be computed in: ieee, f32 or tf32">,
+    ListOption<"withoutWgmma", "without-wgmma", "std::string",
+               "kernels that wgmma doesn't suit, by name">];
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect"];
 }
 
