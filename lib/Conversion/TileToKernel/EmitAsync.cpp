@@ -174,8 +174,12 @@ LogicalResult KernelEmitter::emitProducer(tile::ProducerOp op) {
     return arith::ConstantIntOp::create(builder, i32, value);
   };
   int64_t warps = *kernel.getWarps();
+  // The same in all lanes, so that branches are.
+  Value number =
+      NVVM::ShflOp::create(builder, i32, count(-1), warp, count(0), count(31),
+                           NVVM::ShflKind::idx, UnitAttr());
   Value isProducer = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
-                                           warp, count(warps));
+                                           number, count(warps));
   auto roles = scf::IfOp::create(builder, isProducer, /*withElseRegion=*/true);
   builder.setInsertionPointToStart(roles.thenBlock());
   NVVM::SetMaxRegisterOp::create(builder, op.getRegisters()[0],

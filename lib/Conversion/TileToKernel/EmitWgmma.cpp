@@ -85,6 +85,10 @@ KernelEmitter::WgmmaTile KernelEmitter::getWgmmaTile(tile::AsyncDotOp op) {
   // Warps along rows come first.
   Value group =
       arith::DivUIOp::create(builder, warp, number(i32, warpsPerGroup));
+  if (op.isOfPieces())
+    group = NVVM::ShflOp::create(builder, i32, number(i32, -1), group,
+                                 number(i32, 0), number(i32, 31),
+                                 NVVM::ShflKind::idx, UnitAttr());
   int64_t groupsAlongRows = warps[row] / warpsPerGroup;
   auto startAt = [&](const WgmmaOperand &operand, Value index, int64_t outer) {
     MatrixDescriptor descriptor = getMatrixDescriptor(operand);

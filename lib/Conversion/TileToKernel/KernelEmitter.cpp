@@ -38,8 +38,14 @@ LogicalResult KernelEmitter::run() {
   Value warpSize = arith::ConstantIntOp::create(builder, i32, 32);
   lane = arith::RemUIOp::create(builder, thread, warpSize);
   warp = arith::DivUIOp::create(builder, thread, warpSize);
-  // What wgmma and its roles are told must be the same in all lanes.
-  if (kernel.walk([](tile::AsyncDotOp) { return WalkResult::interrupt(); })
+  // What wgmma is told must be the same in all lanes. Of pieces of f32 there
+  // are no registers to spare for what follows from a shuffle and not from the
+  // thread's number: those shuffle where they need it.
+  if (kernel
+          .walk([](tile::AsyncDotOp dot) {
+            return dot.isOfPieces() ? WalkResult::advance()
+                                    : WalkResult::interrupt();
+          })
           .wasInterrupted()) {
     auto number = [&](int64_t value) {
       return arith::ConstantIntOp::create(builder, i32, value);
