@@ -61,17 +61,29 @@ static constexpr double spreadInL2 = 0.05;
 static constexpr double scatterCost = 0.04;
 static constexpr double longBurstBytes = 32768;
 
+static constexpr double instructionBytes = 16;
+/// Of a multiprocessor's caches of instructions, the larger one's (Jia et al.,
+/// "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018).
+static constexpr double cachedCode = 131072;
+/// How much longer code takes that it doesn't hold (H200: 170 KB of a scan).
+static constexpr double uncachedCost = 1.4;
+
 /// Instructions of a thread for the parts of reductions, and of scans of
 /// `chunks` chunks, that threads share.
 double ScheduleModel::getExchangeInstructions(const ScheduleChoice &candidate,
                                               double chunks) const {
   Sharing sharing = getSharing(candidate);
-  double values = llvm::Log2_64(sharing.rowLanes) +
-                  (sharing.rowWarps > 1 ? sharing.rowWarps : 0);
-  // Each comes, and is folded.
-  return sharing.rowsPerThread * values *
-         (2 * facts.dependentReductions +
-          (1 + facts.foldInstructions) * facts.scans * chunks);
+  double lanesSharing = llvm::Log2_64(sharing.rowLanes);
+  double warpsSharing = sharing.rowWarps > 1 ? sharing.rowWarps : 0;
+  // Lanes fold the runs of neighbours one by one, which shows where a fold
+  // takes many instructions.
+  double runs =
+      std::max(double(candidate.elementsPerThread) / double(vector), 1.0);
+  double folds = chunks * (runs * lanesSharing + warpsSharing);
+  return sharing.rowsPerThread *
+         (2 * (facts.dependentReductions + facts.scans * chunks) *
+              (lanesSharing + warpsSharing) +
+          double(facts.foldInstructions - 1) * facts.scans * folds);
 }
 
 /// From the last load of a row to the result of its last reduction.
@@ -218,8 +230,9 @@ void ScheduleModel::estimate(ScheduleChoice &candidate) const {
       std::max(arithmeticLatency / cycle * schedulersPerMultiprocessor /
                    (resident * candidate.warps * independent),
                1.0);
+  bool isCached = instructions / chunks * instructionBytes <= cachedCode;
   double compute =
-      instructions * stall *
+      instructions * stall * (isCached ? 1 : uncachedCost) *
       std::max(double(candidate.warps) / schedulersPerMultiprocessor, 1.0) *
       cycle;
 

@@ -173,6 +173,22 @@ static double getStreamedBytes(const MmaChoice &choice,
                   llvm::divideCeil(facts.rows, choice.blockRows));
 }
 
+/// Whether blocks stay for several tiles (persist_blocks): the copies of a tile
+/// start while the one before it is stored. That takes shared memory for what
+/// is stored, in pieces of 16 rows of a warp.
+static bool keepsBlocks(const MmaChoice &choice, const ContractionFacts &facts,
+                        const TargetDescription &target) {
+  constexpr int64_t pieceBytes = 16 * rowBytes, mostSlots = 2;
+  int64_t slots = std::clamp<int64_t>(
+      choice.warpColumns * facts.elementBytes / rowBytes, 1, mostSlots);
+  int64_t bytes =
+      choice.sharedBytes + facts.sums * choice.warps * slots * pieceBytes;
+  return choice.waves > 1 && choice.cluster == 1 && !isTransposed(choice) &&
+         llvm::isPowerOf2_64(choice.stages) && bytes <= target.sharedPerBlock &&
+         countResidentRoles(target, choice.warps, choice.registersPerThread,
+                            bytes) == choice.blocksPerMultiprocessor;
+}
+
 /// What all blocks take, wave after wave: chunks, or the bytes of the operands
 /// from memory.
 static double estimate(MmaChoice &choice, const ContractionFacts &facts,
@@ -193,6 +209,7 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                         ? 0
                         : exchangeNanoseconds * choice.cluster +
                               getExchangedBytes(choice, facts) / exchangedBytes;
+  bool areKept = keepsBlocks(choice, facts, target);
   for (int64_t rest = choice.blocks; rest > 0;) {
     int64_t wave = std::min(rest, perWave);
     int64_t waves = rest / wave;
@@ -203,9 +220,11 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                       (reachedBandwidth * target.dramBytesPerSecond / 1e9);
     if (rest == choice.blocks)
       choice.limit = streamed > computed ? "memory" : limit;
-    nanoseconds += waves * (std::max(computed, streamed) +
-                            std::min(computed, streamed) * shareOfWave +
-                            blockNanoseconds + exchange);
+    int64_t starts = !areKept ? waves : rest == choice.blocks ? 1 : 0;
+    nanoseconds +=
+        waves * (std::max(computed, streamed) +
+                 std::min(computed, streamed) * shareOfWave + exchange) +
+        starts * blockNanoseconds;
     rest -= waves * wave;
   }
   return nanoseconds;

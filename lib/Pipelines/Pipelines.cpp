@@ -70,6 +70,10 @@ void buildLoopPipeline(OpPassManager &manager,
 
 void buildTilePipeline(OpPassManager &manager,
                        const CompilePipelineOptions &options) {
+  tile::TransposeOperandsPassOptions transpose;
+  transpose.pin = options.schedule;
+  transpose.precision = options.precision;
+  manager.addPass(tile::createTransposeOperandsPass(transpose));
   tile::SplitMatmulKPassOptions splitK;
   splitK.pin = options.schedule;
   splitK.alignment = options.alignment;

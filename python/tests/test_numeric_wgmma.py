@@ -156,6 +156,73 @@ def test_chunks_shared_by_a_cluster(m, schedule):
     assert "st.async" in compiled.ir("ptx")
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "schedule"),
+    [
+        (128, 64, 256, "block=128x64,warp_tile=16x64,stages=3"),
+        # Two instructions along the rows; tiles stick out.
+        (130, 264, 72, "block=256x128,warp_tile=32x128,stages=2"),
+        # Warpgroups along the columns.
+        (64, 520, 136, "block=64x256,warp_tile=16x128,stages=2"),
+        # Few rows: matrices are transposed, rows of pieces are 32 bytes.
+        (30, 304, 72, "block=32x128,warp_tile=32x16,stages=2"),
+    ],
+)
+def test_stored_by_tensor_maps(m, n, k, schedule, dtype):
+    pins = f"atom=wgmma,split_k=1,tma_store=always,{schedule}"
+    check_linear(m, n, k, pins, "emu", dtype)
+    inputs = (torch.empty(m, k, dtype=dtype), torch.empty(n, k, dtype=dtype))
+    compiled = deplo.compile(
+        F.linear, inputs, device="cuda", target="sm_90a", schedule=pins, ptxas=False
+    )
+    ptx = compiled.ir("ptx")
+    assert "stmatrix" in ptx
+    assert "cp.async.bulk.tensor.2d.global.shared::cta" in ptx
+    assert "st.global" not in ptx
+
+
+def test_sums_of_f32_stored_by_tensor_maps():
+    """What stmatrix doesn't write goes to shared memory in pairs."""
+
+    def function(x, w):
+        return F.linear(x, w).float() * 2.0
+
+    x, w = randn(130, 72, dtype=torch.bfloat16), randn(72, 72, dtype=torch.bfloat16, seed=1)
+    pins = "atom=wgmma,split_k=1,tma_store=always,block=128x64,warp_tile=16x64,stages=2"
+    (got,) = run(function, (x, w), "emu", target="sm_90a", schedule=pins)
+    (want,) = wanted(function, (x, w))
+    scale = 2 * (x.double().abs() @ w.double().abs().t())
+    check(got, want, 2.0**16, scale, pins)
+
+
+@pytest.mark.parametrize(
+    ("store", "stages"), [("always", 8), ("never", 8), ("always", 7)], ids=["tma", "threads", "7"]
+)
+def test_blocks_that_stay(store, stages):
+    """272 tiles on 132 multiprocessors, with what is fused behind the sums; the
+    last ones stick out. Rings go on where the tile before has left them."""
+    m, n, k = 1020, 1080, 192
+    x, w = randn(m, k, dtype=torch.bfloat16), randn(n, k, dtype=torch.bfloat16, seed=1)
+    bias = randn(n, dtype=torch.bfloat16, seed=2)
+    pins = (
+        f"atom=wgmma,split_k=1,block=64x64,warp_tile=16x64,stages={stages},"
+        f"persist_blocks=always,tma_store={store}"
+    )
+
+    def function(x, w, bias):
+        return F.relu(F.linear(x, w, bias))
+
+    (got,) = run(function, (x, w, bias), "emu", target="sm_90a", schedule=pins)
+    (want,) = wanted(function, (x, w, bias))
+    scale = x.double().abs() @ w.double().abs().t() + bias.double().abs()
+    check(got, want, sum_units(k) + 8, scale, pins)
+    compiled = deplo.compile(
+        function, (x, w, bias), device="cuda", target="sm_90a", schedule=pins, ptxas=False
+    )
+    assert "tile.each_tile blocks 132" in compiled.ir("tile")
+
+
 def test_chosen_by_itself():
     x = torch.empty(1024, 1024, dtype=torch.bfloat16)
 

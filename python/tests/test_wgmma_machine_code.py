@@ -56,3 +56,15 @@ def test_loops_have_their_instructions(name, compiler):
     assert any("HGMMA" in loop for loop in loops(sass))
     assert any("UTMALDG" in loop for loop in loops(sass))
     assert not re.search(r"\b(HMMA|LDL|STL)\b", sass)
+
+
+def test_blocks_that_stay_have_theirs(compiler):
+    """Where blocks run several tiles, all of that is in one loop, and stored by tensor maps."""
+    inputs = [torch.empty(4096, 4096, dtype=torch.bfloat16)] * 2 + [
+        torch.empty(4096, dtype=torch.bfloat16)
+    ]
+    compiled = deplo.compile(linear, inputs, target="sm_90a", device="cuda")
+    assert not any(kernel["spill_bytes"] for kernel in compiled.report["kernels"])
+    sass = compiled.ir("sass")
+    assert any("HGMMA" in loop and "STSM" in loop and "UTMASTG" in loop for loop in loops(sass))
+    assert "STG" not in sass.replace("UTMASTG", "")

@@ -368,7 +368,6 @@ tile.kernel @tile_others(%y: memref<64x64xf32>) axes(%i = 64 step 1 grid) warps(
   // expected-error @below {{has other blocks than another one of the kernel}}
   tile.each_tile blocks 2 (%u) number %n {
   }
-  // expected-error @below {{has other blocks than another one of the kernel}}
   tile.each_tile blocks 3 (%u) number %n {
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// split_pieces and pack_operands: kernels that copy operands to another form.
+// split_pieces, pack_operands and transpose_operands: kernels that copy
+// operands to another form.
 
 #include "OperandCopies.h"
 
@@ -55,12 +56,15 @@ struct Dims {
 
 } // namespace
 
-/// The memory that a buffer of `type` lies in: rows are as far apart as its
-/// strides say.
+/// The memory that a buffer of `type` lies in: its last two dimensions have
+/// changed places, or rows are as far apart as its strides say.
 static MemRefType getMemoryType(MemRefType type) {
   SmallVector<int64_t> shape(type.getShape());
-  if (!type.getLayout().isIdentity())
-    shape.back() = type.getStridesAndOffset().first[type.getRank() - 2];
+  SmallVector<int64_t> strides = type.getStridesAndOffset().first;
+  if (strides.back() != 1)
+    std::swap(shape.back(), shape[shape.size() - 2]);
+  else if (!type.getLayout().isIdentity())
+    shape.back() = strides[type.getRank() - 2];
   return MemRefType::get(shape, type.getElementType());
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Operands of contractions that go through memory in another form: as pieces
-// (split_pieces), or in rows that tensor maps can copy (pack_operands).
+// (split_pieces), in rows that tensor maps can copy (pack_operands), or with a
+// row for each summed element (transpose_operands).
 
 #ifndef DEPLO_LIB_DIALECT_TILE_TRANSFORMS_OPERANDCOPIES_H
 #define DEPLO_LIB_DIALECT_TILE_TRANSFORMS_OPERANDCOPIES_H

@@ -144,7 +144,7 @@ int64_t FactFinder::countJoinedPasses() {
 
 /// Instructions that fold two values of a scan.
 static int64_t getFoldCost(loop::RunningOp running) {
-  constexpr int64_t ofExponents = 20;
+  constexpr int64_t ofExponents = 90;
   return running.getKind() == Monoid::LogAddExp ? ofExponents : 1;
 }
 

@@ -81,6 +81,8 @@ static constexpr double worthSplitting = 0.8;
 /// The same where the blocks of a cluster would share a row: a kernel that is
 /// long enough for a cluster to pay.
 static constexpr double worthMoreThanCluster = 0.97;
+/// The same there for twice as many parts.
+static constexpr double worthMoreParts = 0.99;
 
 /// The longest reduction directly in the innermost axis of `kernel`.
 static loop::ReduceOp findReduction(loop::KernelOp kernel) {
@@ -152,10 +154,11 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   }
   std::optional<Split> best;
   double quickest = HUGE_VAL;
-  double nanoseconds =
-      whole ? (whole->cluster > 1 ? worthMoreThanCluster : worthSplitting) *
-                  whole->nanoseconds
-            : 0;
+  bool isShared = whole && whole->cluster > 1;
+  double nanoseconds = whole ? whole->nanoseconds *
+                                   (isShared ? worthMoreThanCluster
+                                             : worthSplitting)
+                             : 0;
   int64_t first = parts ? int64_t(parts) : 2;
   int64_t last = parts ? int64_t(parts) : most;
   for (int64_t count = first; count <= last; count *= 2) {
@@ -169,7 +172,7 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
     quickest = std::min(quickest, time.value_or(HUGE_VAL));
     if (parts != 0 || (time && *time < nanoseconds)) {
       best = std::move(*split);
-      nanoseconds = time.value_or(0);
+      nanoseconds = time.value_or(0) * (isShared ? worthMoreParts : 1);
     }
   }
   times = llvm::formatv("{0:f2} us instead of {1:f2} us", quickest * 1e-3,

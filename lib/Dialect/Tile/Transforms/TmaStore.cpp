@@ -12,9 +12,9 @@
 //
 // Legality: the same elements are written. What a warp holds is made of boxes,
 // for which there is a tensor map (see #tile.tensor_map), and the memref's
-// pointer is aligned as that needs. What is beyond the bounds is left out by the
-// hardware, which takes no box that begins before the tensor: corners are not
-// negative. A kernel waits for what its copies read before it ends.
+// pointer is aligned as that needs. What is beyond the bounds is left out by
+// the hardware, which takes no box that begins before the tensor: corners are
+// not negative. A kernel waits for what its copies read before it ends.
 
 #include "PassSupport.h"
 #include "deplo/Analysis/MatrixAccess.h"
@@ -71,15 +71,13 @@ static std::string findProblem(StoreOp store, int64_t alignment) {
 /// Whether `stmatrix` writes the pieces of a tile with `layout`.
 static bool suitsStMatrix(LayoutAttr layout, Type element) {
   return element.getIntOrFloatBitWidth() == 16 &&
-         getMatrixAccess(layout.getLinearLayout(),
-                         layout.getShape().size() - 1,
+         getMatrixAccess(layout.getLinearLayout(), layout.getShape().size() - 1,
                          element.getIntOrFloatBitWidth())
              .has_value();
 }
 
 FailureOr<TmaStoreOp> tile::storeByTma(StoreOp store, int64_t alignment,
-                                       int64_t mostBytes,
-                                       std::string &reason) {
+                                       int64_t mostBytes, std::string &reason) {
   constexpr int64_t mostRowBytes = 128, mostRows = 16, mostSlots = 2;
   reason = findProblem(store, alignment);
   LayoutAttr layout = getLayout(store.getValue());
@@ -89,8 +87,7 @@ FailureOr<TmaStoreOp> tile::storeByTma(StoreOp store, int64_t alignment,
     return failure();
   auto kernel = store->getParentOfType<KernelOp>();
   RankedTensorType type = cast<RankedTensorType>(store.getValue().getType());
-  int64_t elementBytes =
-      llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t elementBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   SmallVector<int64_t> most(type.getRank(), mostRows);
   if (!most.empty())
     most.back() = mostRowBytes / elementBytes;
@@ -101,9 +98,8 @@ FailureOr<TmaStoreOp> tile::storeByTma(StoreOp store, int64_t alignment,
     return failure();
   }
   int64_t slots = std::min<int64_t>(pieces->pieces.size(), mostSlots);
-  SmallVector<int64_t> shape = {slots,
-                                static_cast<int64_t>(
-                                    kernel.getWarps().value_or(1))};
+  SmallVector<int64_t> shape = {
+      slots, static_cast<int64_t>(kernel.getWarps().value_or(1))};
   llvm::append_range(shape, pieces->layout.getShape());
   int64_t rowBytes = shape.back() * elementBytes;
   bool isSwizzled = llvm::is_contained({32, 64, 128}, rowBytes);
@@ -112,16 +108,16 @@ FailureOr<TmaStoreOp> tile::storeByTma(StoreOp store, int64_t alignment,
       context, shape, type.getElementType(),
       SharedAttr::get(context, /*pad=*/0, isSwizzled ? rowBytes : 0));
   if (buffer.getSizeInBytes() > mostBytes) {
-    reason = "pieces of " + std::to_string(buffer.getSizeInBytes()) +
-             " bytes would leave room for fewer blocks";
+    reason = "there is no room for pieces of " +
+             std::to_string(buffer.getSizeInBytes()) + " bytes";
     return failure();
   }
-  if (!getTensorMap(
-          store.getMemRefType(),
-          getSpannedDims(store.getDims(), store.getMemRefType().getRank(),
-                         type.getRank()),
-          pieces->layout.getShape(), store.getBounds(),
-          isSwizzled ? rowBytes : 0, /*argument=*/0, reason))
+  if (!getTensorMap(store.getMemRefType(),
+                    getSpannedDims(store.getDims(),
+                                   store.getMemRefType().getRank(),
+                                   type.getRank()),
+                    pieces->layout.getShape(), store.getBounds(),
+                    isSwizzled ? rowBytes : 0, /*argument=*/0, reason))
     return failure();
   OpBuilder builder = OpBuilder::atBlockBegin(kernel.getBody());
   auto alloc = AllocOp::create(builder, store.getLoc(), buffer);
@@ -133,12 +129,14 @@ FailureOr<TmaStoreOp> tile::storeByTma(StoreOp store, int64_t alignment,
   return byTma;
 }
 
-/// Bytes of shared memory that a block may take more than now, so that a
-/// multiprocessor has room for as many.
-static int64_t getBytesLeft(KernelOp kernel, TargetAttr target) {
+/// Bytes of shared memory that a block may take more than now; if others are to
+/// be `kept`, so that a multiprocessor has room for as many.
+static int64_t getBytesLeft(KernelOp kernel, TargetAttr target, bool kept) {
   // Of barriers and alignment; what the hardware takes for each block.
   constexpr int64_t barrierBytes = 2048, reservedBytes = 1024;
   int64_t taken = getSharedBytes(kernel) + barrierBytes;
+  if (!kept)
+    return target.getSharedPerBlock() - taken;
   int64_t blocks = std::max<int64_t>(
       target.getSharedPerMultiprocessor() / (taken + reservedBytes), 1);
   return std::min(target.getSharedPerMultiprocessor() / blocks - reservedBytes,
@@ -186,11 +184,9 @@ struct TmaStorePass : tile::impl::TmaStorePassBase<TmaStorePass> {
     if (!target.hasTensorMaps())
       return miss(target.getChip().str() +
                   " has no tensor maps, sm_90 and later do");
-    bool isByWgmma = kernel
-                         ->walk([](AsyncDotOp) {
-                           return WalkResult::interrupt();
-                         })
-                         .wasInterrupted();
+    bool isByWgmma =
+        kernel->walk([](AsyncDotOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
     if (*choice == Choice::Auto && !isByWgmma)
       return miss("no result of wgmma is stored");
     if (*choice == Choice::Auto && !hasSeveralWaves(kernel, target))
@@ -212,8 +208,10 @@ struct TmaStorePass : tile::impl::TmaStorePassBase<TmaStorePass> {
         reason = "stmatrix writes no such elements to shared memory";
       FailureOr<TmaStoreOp> byTma = failure();
       if (reason.empty())
-        byTma = storeByTma(store, alignment, getBytesLeft(kernel, target),
-                           reason);
+        byTma = storeByTma(
+            store, alignment,
+            getBytesLeft(kernel, target, /*kept=*/*choice == Choice::Auto),
+            reason);
       if (failed(byTma)) {
         remark::missed(loc, options) << remark::add("{0}: {1}", name, reason);
         continue;

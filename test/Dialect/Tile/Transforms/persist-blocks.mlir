@@ -3,8 +3,8 @@
 //
 // Blocks that run several tiles each.
 
-// RUN: deplo-opt %s --pass-pipeline='builtin.module(deplo-attach-target,tile.kernel(deplo-persist-blocks{blocks=3}))' | FileCheck %s
-// RUN: deplo-opt %s --pass-pipeline='builtin.module(deplo-attach-target,tile.kernel(deplo-persist-blocks{blocks=3},deplo-overlap-dots))' | FileCheck %s --check-prefix=OVERLAP
+// RUN: deplo-opt %s --pass-pipeline='builtin.module(deplo-attach-target,tile.kernel(deplo-persist-blocks{mode=always blocks=3}))' | FileCheck %s
+// RUN: deplo-opt %s --pass-pipeline='builtin.module(deplo-attach-target,tile.kernel(deplo-persist-blocks{mode=always blocks=3},deplo-overlap-dots))' | FileCheck %s --check-prefix=OVERLAP
 // RUN: deplo-opt %s --pass-pipeline='builtin.module(deplo-attach-target,tile.kernel(deplo-persist-blocks))' --remark-policy=all --remark-format=emitRemark --remarks-filter='deplo-persist-blocks' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 !ring = !tile.buffer<4x64x64xbf16, #tile.shared<swizzle = 128>>
@@ -44,7 +44,7 @@
 // OVERLAP:           tile.mbarrier_arrive
 // OVERLAP:           tile.store
 
-// REMARK-DAG: Function=mm | Remark="the device has room for all of 16 blocks at once"
+// REMARK-DAG: Function=mm | Remark="threads store the result"
 tile.kernel @mm(%x: memref<256x256xbf16>, %y: memref<256x256xf32>) axes(%i = 256 step 64 grid, %j = 256 step 64 grid) warps(4) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

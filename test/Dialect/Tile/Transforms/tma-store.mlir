@@ -55,7 +55,7 @@ tile.kernel @odd_rows(%y: memref<256x501xbf16>) axes(%i = 256 step 64 grid, %j =
 
 // CHECK-LABEL: tile.kernel @columns
 // CHECK:         tile.store
-// REMARK-DAG:    Function=columns | Remark="%y: copies elements that are 256 apart
+// REMARK-DAG:    Function=columns | Remark="%y: copies elements that are 512 bytes apart
 tile.kernel @columns(%y: memref<512x256xbf16>) axes(%i = 256 step 64 grid, %j = 512 step 256 grid) warps(4) {
   %v = arith.constant dense<1.0> : tensor<64x256xbf16, #fragments>
   tile.store %v, %y[%j, %i] dims [1, 0] : tensor<64x256xbf16, #fragments>, memref<512x256xbf16>

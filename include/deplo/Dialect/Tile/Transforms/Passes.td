@@ -288,6 +288,48 @@ def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
 }
 
+def TransposeOperandsPass : Pass<"deplo-transpose-operands", "::mlir::ModuleOp"> {
+  let summary = "operands of multiply-adds are copied with a row for each summed element";
+  let description = [{
+    A thread that reads an operand along what is summed over holds four summed
+    elements at once, and has fewer warps beside it; a chunk that is transposed on
+    its way to shared memory is copied one element at a time. Where the model says
+    that large products are quicker with a copy in memory that is transposed, kernels
+    of their own write it first, once for all contractions that read it.
+    Before:
+
+    ```mlir
+    func.func @main(%x: memref<4096x2048xf32>, %w: memref<2048x4096xf32>, %y: memref<4096x4096xf32> {loop.result}) {
+      loop.launch @mm(%x, %w, %y) : memref<4096x2048xf32>, memref<2048x4096xf32>, memref<4096x4096xf32>
+      return
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @main(%x: memref<4096x2048xf32>, %w: memref<2048x4096xf32>, %y: memref<4096x4096xf32> {loop.result}) {
+      %m = memref.alloc() : memref<2048x4096xf32>
+      %t = memref.reinterpret_cast %m to offset: [0], sizes: [4096, 2048], strides: [1, 4096] : memref<2048x4096xf32> to memref<4096x2048xf32, strided<[1, 4096]>>
+      loop.launch @transposed(%x, %t) : memref<4096x2048xf32>, memref<4096x2048xf32, strided<[1, 4096]>>
+      loop.launch @mm(%t, %w, %y) : memref<4096x2048xf32, strided<[1, 4096]>>, memref<2048x4096xf32>, memref<4096x4096xf32>
+      return
+    }
+    ```
+
+    Sizes have to be known before the launch, and the contraction only reads what is
+    copied. The price in the model is what it takes to read and write the operand, and
+    a launch. `transpose_smem` in the schedule, always or never, leaves operands as they
+    are.
+  }];
+  let options = [
+    Option<"pin", "pin", "std::string", "", "decided fields, such as transpose_smem=never">,
+    Option<"worth", "worth", "double", "0.93", "the part of a contraction's time that it may take with the copies">,
+    Option<"precision", "precision", "std::string", "\"ieee\"",
+           "what products of f32 may be computed in: ieee, f32 or tf32">];
+  let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def PackOperandsPass : Pass<"deplo-pack-operands", "::mlir::ModuleOp"> {
   let summary = "operands are copied to rows of a multiple of 16 bytes, for wgmma";
   let description = [{
