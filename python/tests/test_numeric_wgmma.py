@@ -99,6 +99,17 @@ def test_packed_operands(form, shape):
     check(compiled(*inputs), want, sum_units(k) + 4, scale, f"{form} {shape}")
 
 
+@pytest.mark.parametrize("schedule", ["", "atom=wgmma"])
+@pytest.mark.parametrize("first", [3, 8])
+def test_slices(first, schedule):
+    """A tensor map's boxes begin at multiples of 16 bytes of a row."""
+    x, w = randn(70, 72 + first, dtype=torch.bfloat16), randn(72, 40, dtype=torch.bfloat16, seed=1)
+    scale = x[:, first:].double().abs() @ w.double().abs()
+    product = lambda x, w: x[:, first:] @ w  # noqa: E731
+    (got,) = run(product, (x, w), "emu", target="sm_90a", schedule=schedule)
+    check(got, product(x.double(), w.double()), sum_units(72) + 4, scale, f"{first} {schedule}")
+
+
 def test_packed_parts():
     """Of a sum in two parts and a tail, each has copies of its own."""
     x, w = randn(33, 1030, dtype=torch.bfloat16), randn(1030, 33, dtype=torch.bfloat16, seed=1)

@@ -166,6 +166,15 @@ bool suitsTensorMap(loop::LoadOp load, MemRefType type,
                    [&](int64_t number) { return sizes.isSymbolic(number); }) ||
       offset * bytes % unit != 0)
     return false;
+  // Boxes begin at multiples of a tile's sizes, and of what is added to these.
+  SmallVector<AffineExpr> zeros(load.getMap().getNumDims(),
+                                getAffineConstantExpr(0, load.getContext()));
+  for (auto [stride, coordinate] :
+       llvm::zip_equal(strides, load.getMap().getResults()))
+    if (auto start =
+            dyn_cast<AffineConstantExpr>(coordinate.replaceDims(zeros));
+        stride == 1 && (!start || start.getValue() * bytes % unit != 0))
+      return false;
   return llvm::all_of(llvm::zip_equal(type.getShape(), strides), [&](auto dim) {
     auto [size, stride] = dim;
     return size == 1 || stride == 1 ||

@@ -21,9 +21,10 @@
 //
 // Legality: what lies outside of the bounds is zero in both. The hardware has a
 // tensor map for the box (see #tile.tensor_map), and the memref's pointer is
-// aligned as that needs. A loop runs once in a kernel, so that iteration n is
-// phase n / 4 of its barrier. The barrier for all threads stays: copies of a
-// later iteration don't start before all have read the slot.
+// aligned as that needs, as is where boxes begin in their rows. A loop runs
+// once in a kernel, so that iteration n is phase n / 4 of its barrier. The
+// barrier for all threads stays: copies of a later iteration don't start before
+// all have read the slot.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/SymbolicSizes.h"
@@ -102,6 +103,13 @@ std::string tile::findTmaProblem(CopyOp copy, int64_t alignment) {
     return "copies elements that are not neighbours";
   if (buffer.getLayout().getPad() != 0)
     return "copies to a buffer with a pad";
+  int64_t bytes = BoxAccess::get(copy)->getElementBytes();
+  for (auto [size, stride, index] : llvm::zip_equal(
+           memref.getShape(), ArrayRef(strides).take_front(memref.getRank()),
+           copy.getIndices()))
+    if (size != 1 && stride == 1 &&
+        getKnownDivisor(index) * bytes % pointerAlignment != 0)
+      return "boxes may begin within 16 bytes of a row";
   std::string reason;
   getTensorMap(
       memref,
