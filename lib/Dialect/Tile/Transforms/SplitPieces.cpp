@@ -17,9 +17,9 @@
 //
 //   loop.kernel @pieces(%x: memref<2097152xf32>, %p: memref<3x2097152xbf16>) {
 //     loop.for %i = 0 to 2097152 {
-//       %a = loop.load %x[%i]
+//       %a = 2^24 * loop.load %x[%i]
 //       %h = arith.truncf %a : f32 to bf16
-//       %r = 256 * (%a - %h)
+//       %r = %a - %h
 //       ...
 //       loop.store %h, %p[0, %i]
 //
@@ -51,6 +51,8 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 #define DEBUG_TYPE "deplo-split-pieces"
 
 namespace deplo::tile {
@@ -81,7 +83,6 @@ static MemRefType getPiecesType(MemRefType type) {
 /// whose rows may be longer.
 static loop::KernelOp createSplit(OpBuilder &before, Location loc,
                                   MemRefType type, MemRefType piecesType) {
-  constexpr float scale = 256;
   auto kernel =
       loop::KernelOp::create(before, loc, "pieces", {type, piecesType});
   ImplicitLocOpBuilder builder(loc, before);
@@ -92,11 +93,12 @@ static loop::KernelOp createSplit(OpBuilder &before, Location loc,
     indices.push_back(loop.getInductionVar());
     builder.setInsertionPointToStart(loop.getBody());
   }
-  Value rest = loop::LoadOp::create(
+  Value whole = loop::LoadOp::create(
       builder, kernel.getArguments()[0],
       builder.getMultiDimIdentityMap(type.getRank()), indices);
-  Value scaled =
-      arith::ConstantOp::create(builder, builder.getF32FloatAttr(scale));
+  Value scale = arith::ConstantOp::create(
+      builder, builder.getF32FloatAttr(std::ldexp(1.0f, exponentOfPieces)));
+  Value rest = arith::MulFOp::create(builder, whole, scale);
   for (int64_t number = 0; number < numPieces; ++number) {
     Value piece = arith::TruncFOp::create(builder, builder.getBF16Type(), rest);
     SmallVector<AffineExpr> place = {builder.getAffineConstantExpr(number)};
@@ -109,9 +111,9 @@ static loop::KernelOp createSplit(OpBuilder &before, Location loc,
     if (number + 1 == numPieces)
       break;
     // What is left is exact.
-    Value whole = arith::ExtFOp::create(builder, builder.getF32Type(), piece);
-    rest = arith::MulFOp::create(
-        builder, arith::SubFOp::create(builder, rest, whole), scaled);
+    rest = arith::SubFOp::create(
+        builder, rest,
+        arith::ExtFOp::create(builder, builder.getF32Type(), piece));
   }
   return kernel;
 }
