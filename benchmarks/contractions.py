@@ -4,10 +4,10 @@
 
 A case is ROWSxCOLUMNSxDEPTH:LAYOUT:DTYPE, with the layout of the weights `kn` or
 `nk`; the schedules that follow it are pins as --schedule takes them, `-` for none,
-behind a precision and a colon where that isn't ieee. All run in CUDA graphs of
+behind a precision and a colon where that isn't the default. All run in CUDA graphs of
 calls whose weights are not in L2.
 
-  contractions.py 512x2048x2048:kn:f32 - split_k=2 f32:- f32:atom=wgmma
+  contractions.py 512x2048x2048:kn:f32 - split_k=2 ieee:- f32:atom=wgmma
 """
 
 import statistics
@@ -63,7 +63,7 @@ class Scheduled(Deplo):
             device="cuda",
             target=default_target(),
             schedule="" if pins == "-" else pins,
-            precision=precision or "ieee",
+            precision=precision or "f32",
         )
         self.compiled = CompiledFunction(program, options, "cuda:0")
         self.executable = Executable(self.compiled.package, self.compiled.device)
@@ -146,7 +146,7 @@ def main(arguments: list[str]) -> None:
                 tera * 1e6,
                 case.dtype,
                 default_target(),
-                precision=schedule.rpartition(":")[0] or "ieee",
+                precision=schedule.rpartition(":")[0] or "f32",
             )
             if us < least:
                 print(f"    {schedule}: refused, {us:.2f} us is less than {least:.2f} us")

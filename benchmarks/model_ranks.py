@@ -75,7 +75,8 @@ def pins_of(case: Case) -> list[str]:
 
 def estimate(program: ImportedProgram, target: str, pins: str) -> Candidate | None:
     """What the models expect of `pins`; None if nothing has such a tile."""
-    options = Options(target=target, level="tile", schedule=pins)
+    precision, _, schedule = pins.rpartition(":")
+    options = Options(target=target, level="tile", schedule=schedule, precision=precision)
     compilation = try_compile(program.text, options)
     if compilation.error is not None:
         return None
@@ -89,9 +90,12 @@ def estimate(program: ImportedProgram, target: str, pins: str) -> Candidate | No
     return Candidate(pins, "; ".join(schedules), nanoseconds / 1e3, ", ".join(limits) or "other")
 
 
-def rank(case: Case, target: str, top: int, pool: ThreadPoolExecutor) -> list[Candidate]:
+def rank(
+    case: Case, target: str, precision: str, top: int, pool: ThreadPoolExecutor
+) -> list[Candidate]:
     program = import_program(case.function(), case.inputs("cpu"))
-    found = pool.map(lambda pins: estimate(program, target, pins), ["", *pins_of(case)])
+    pins = [f"{precision}:{pins}" for pins in ("", *pins_of(case))]
+    found = pool.map(lambda pins: estimate(program, target, pins), pins)
     different: dict[str, Candidate] = {}
     for candidate in found:
         if candidate:
@@ -196,6 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="+")
     parser.add_argument("--top", type=int, default=32)
+    parser.add_argument("--precision", choices=("f32", "ieee", "tf32"), default="f32")
     parser.add_argument("--out")
     parser.add_argument("--rank-only", metavar="TARGET")
     parser.add_argument("--ranked", metavar="JSON")
@@ -206,7 +211,7 @@ def main() -> None:
     rows = []
     for text in options.cases:
         case = Case(text)
-        ranked = given.get(text) or rank(case, target, options.top, pool)
+        ranked = given.get(text) or rank(case, target, options.precision, options.top, pool)
         eager_us = None
         if not options.rank_only:
             eager_us = measure(case, ranked, pool)

@@ -37,10 +37,16 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         help="pins deplo's schedules, as programmatic_launch=never does",
     )
     parser.add_argument(
+        "--precision",
+        choices=("f32", "ieee", "tf32"),
+        default="f32",
+        help="what deplo may compute products of f32 in",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         help="file, or folder for <suite>-<dtype>-<device>.json; default benchmarks/results, and "
-        "with --filter or --schedule nowhere",
+        "with --filter, --schedule or --precision nowhere",
     )
     parser.add_argument(
         "--torch-compile",
@@ -56,8 +62,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def destination(options: argparse.Namespace) -> Path | None:
     """Where the JSON goes, or None."""
     name = f"{options.suite}-{options.dtype}-{options.device}.json"
+    is_part = options.filter or options.schedule or options.precision != "f32"
     if options.out is None:
-        return None if options.filter or options.schedule else results.RESULTS / name
+        return None if is_part else results.RESULTS / name
     return options.out if options.out.suffix == ".json" else options.out / name
 
 
@@ -67,7 +74,12 @@ def run(options: argparse.Namespace, cases: list[Case]) -> Results:
     if with_compile is None:
         with_compile = options.device == "cuda"
     settings = Settings(
-        options.dtype, options.device, with_compile, options.all_peers, options.schedule
+        options.dtype,
+        options.device,
+        with_compile,
+        options.all_peers,
+        options.schedule,
+        options.precision,
     )
     done = Results(
         options.suite,

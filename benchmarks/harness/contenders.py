@@ -23,9 +23,11 @@ class Deplo:
         flops: operations as the compiler counts them, or None.
     """
 
-    def __init__(self, function: Callable, inputs: Inputs, schedule: str = "") -> None:
+    def __init__(
+        self, function: Callable, inputs: Inputs, schedule: str = "", precision: str = "f32"
+    ) -> None:
         """Raises deplo.Error where deplo can't compile it."""
-        self.compiled = deplo.compile(function, inputs, schedule=schedule)
+        self.compiled = deplo.compile(function, inputs, schedule=schedule, precision=precision)
         self.executable = Executable(self.compiled.package, self.compiled.device)
         counts = [kernel.get("flops") for kernel in self.compiled.report["kernels"]]
         self.flops = float(sum(counts)) if counts and None not in counts else None

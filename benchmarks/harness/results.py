@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
-PRECISIONS = {"f32": "ieee", "bf16": "bf16", "f16": "f16"}
 
 
 @dataclass

@@ -22,12 +22,12 @@ def least_us(
     dtype: str,
     chip: str,
     cold: bool = False,
-    precision: str = "ieee",
+    precision: str = "f32",
 ) -> float:
     """Of a call that reads and writes `count_bytes` and computes `flops`, in microseconds.
 
     Args:
-        dtype: f32 is computed as f32, on no tensor cores but for another precision.
+        dtype: f32 is computed in `precision`, of which `ieee` knows no tensor cores.
         cold: all bytes come from memory; else as many as fit are in L2 and take no time.
     """
     target = find_target(chip)

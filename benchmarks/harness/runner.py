@@ -16,7 +16,7 @@ from .cases import DTYPES, Case
 from .contenders import Deplo, PyTorch
 from .errors import is_right, relative_error
 from .measure import Contender, measure
-from .results import PRECISIONS, Row
+from .results import Row
 from .roofline import least_us
 
 
@@ -27,6 +27,7 @@ class Settings:
     torch_compile: time torch.compile as well.
     all_peers: time PyTorch also where deplo has no right result.
     schedule: pins of deplo's schedules.
+    precision: what deplo may compute products of f32 in.
     """
 
     dtype: str
@@ -34,6 +35,11 @@ class Settings:
     torch_compile: bool = True
     all_peers: bool = False
     schedule: str = ""
+    precision: str = "f32"
+
+    @property
+    def precision_of_products(self) -> str:
+        return self.precision if self.dtype == "f32" else self.dtype
 
 
 def _one_line(error: BaseException) -> str:
@@ -44,7 +50,7 @@ def _one_line(error: BaseException) -> str:
 def run_case(case: Case, settings: Settings) -> Row:
     """Never raises because of what deplo or torch.compile do: the row says it."""
     dtype = DTYPES[settings.dtype]
-    row = Row(case.name, case.family, settings.dtype, PRECISIONS[settings.dtype], "ok")
+    row = Row(case.name, case.family, settings.dtype, settings.precision_of_products, "ok")
     row.bytes, contractions = case.size(dtype)
     row.flops = float(contractions) if contractions else None
     device = "cuda" if settings.device == "cuda" else "cpu"
@@ -52,7 +58,7 @@ def run_case(case: Case, settings: Settings) -> Row:
     inputs = case.random_inputs(dtype, device)
     mine = None
     try:
-        mine = Deplo(function, inputs, settings.schedule)
+        mine = Deplo(function, inputs, settings.schedule, settings.precision)
     except Exception as error:
         row.status = _one_line(error)
     if mine is None and not settings.all_peers:
@@ -94,7 +100,7 @@ def _plausible(row: Row, chip: str) -> str:
     for name in ("deplo", "eager", "compile"):
         for suffix, cold in (("us", False), ("cold_us", True)):
             measured = getattr(row, f"{name}_{suffix}")
-            least = least_us(row.bytes, row.flops, row.dtype, chip, cold)
+            least = least_us(row.bytes, row.flops, row.dtype, chip, cold, row.precision)
             if measured is not None and measured < least:
                 return (
                     f"refused: {name}_{suffix} is {measured:.2f}, less than the {least:.2f} "

@@ -38,8 +38,9 @@ typedef struct DeploCompilation DeploCompilation;
  *   "level":     where to stop: "graph", "tensor", "loop", "tile", "kernel",
  *                "llvm", "ptx", "sass" or "package" (the default)
  *   "schedule":  choices to fix, "stage_inputs=always,warps=4"
- *   "precision": what products of f32 may be computed in, "ieee", "f32" or
- *                "tf32"
+ *   "precision": what products of f32 may be computed in: "f32" (the default),
+ *                by tensor cores where that is quicker and no less exact than
+ *                by multiply-adds; "ieee", by these alone; or "tf32"
  *   "passes":    a pass pipeline in place of the default ones up to level tile
  *   "trace":     true to keep the IR before and after each step
  *   "alignment": bytes that every input pointer is aligned to, 16

@@ -72,7 +72,7 @@ typedef struct DeploPipelineOptions {
   MlirStringRef target;    /* the chip, "sm_90a" */
   MlirStringRef schedule;  /* choices to fix, "stage_inputs=always,warps=4" */
   int64_t alignment;       /* bytes that every pointer argument is aligned to */
-  MlirStringRef precision; /* what products of f32 may be computed in, "ieee" */
+  MlirStringRef precision; /* what products of f32 may be computed in, "f32" */
 } DeploPipelineOptions;
 
 /* The options that the command line has where none is given. */

@@ -23,14 +23,14 @@ static constexpr int64_t instructionRows = 64, warpRows = 16, leastColumns = 32,
 static constexpr int64_t chunkDepth = 32;
 static constexpr int64_t numPieces = 3, pieceBytes = 2;
 /// Products of pieces for one of f32, and how often a chunk's sums are read in
-/// registers: scaled twice, and added.
-static constexpr int64_t productsOfPieces = 6, passes = 3;
+/// registers while no instruction computes: those of high pieces are meanwhile.
+static constexpr int64_t productsOfPieces = 6, passes = 1;
 /// Of shared memory, which a multiprocessor reads in a cycle.
 static constexpr double lineBytes = 128;
 /// Of a block's barriers.
 static constexpr int64_t barrierBytes = 1024;
 /// Registers of a thread beside accumulators.
-static constexpr int64_t forAddresses = 64;
+static constexpr int64_t forAddresses = 40;
 
 // Fitted to schedules of squares of 1024 to 8192, measured on an H200.
 
@@ -64,13 +64,12 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   int64_t threads = (choice.warps + warpsPerGroup) * lanes;
   if (threads > target.threadsPerBlock)
     return false;
-  // Accumulators, and what instructions of one of them add up.
+  // Accumulators, their rests, and what instructions of one of them add up.
   choice.registersPerThread =
-      (facts.sums + 1) * choice.warpRows * choice.warpColumns / lanes +
+      (2 * facts.sums + 1) * choice.warpRows * choice.warpColumns / lanes +
       forAddresses;
   choice.sharedBytes =
-      getCopiedBytes(choice, facts) * choice.stages + barrierBytes +
-      facts.getTotalBytes(choice.blockRows, choice.blockColumns);
+      getCopiedBytes(choice, facts) * choice.stages + barrierBytes;
   choice.blocksPerMultiprocessor = 1;
   return choice.registersPerThread <=
              shareRegisters(target, choice.warps, /*blocks=*/1).ofOthers &&

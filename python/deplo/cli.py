@@ -38,10 +38,11 @@ _COMPILER = [
     ),
     click.option(
         "--precision",
-        type=click.Choice(["ieee", "f32", "tf32"]),
-        default="ieee",
+        type=click.Choice(["f32", "ieee", "tf32"]),
+        default="f32",
         show_default=True,
-        help="What products of f32 may be computed in.",
+        help="Products of f32: as exact as in f32, by tensor cores where these are quicker; "
+        "by multiply-adds alone; or of factors rounded to tf32.",
     ),
     click.option(
         "--passes", metavar="PIPELINE", default="", help="A pass pipeline in place of the default."

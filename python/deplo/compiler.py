@@ -52,7 +52,7 @@ def compile(
     target: str | None = None,
     device: str | None = None,
     schedule: str = "",
-    precision: str = "ieee",
+    precision: str = "f32",
     passes: str = "",
     ptxas: bool = True,
     name: str = "main",
@@ -69,9 +69,9 @@ def compile(
         device: "cuda", "cuda:<n>", "host", or "emu", which runs and checks the
             GPU's kernels on the CPU; default, where the inputs are.
         schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
-        precision: what products of f32 may be computed in: "ieee"; "f32", as exact,
-            by tensor cores where these are quicker; or "tf32", in
-            which tensor cores take operands rounded to 11 bits.
+        precision: what products of f32 may be computed in: "f32", by tensor cores
+            where that is quicker and no less exact than by multiply-adds; "ieee", by
+            these alone; or "tf32", by tensor cores, of operands rounded to 11 bits.
         passes: a textual pass pipeline in place of the default.
         ptxas: assemble for the target; False leaves it to the driver.
         name: of the package.

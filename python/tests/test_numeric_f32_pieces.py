@@ -151,9 +151,8 @@ def test_two_products_of_one_operand(device):
     assert (got.double() - want)[fine].abs().max() <= 256 * F32 * want[fine].abs().max()
 
 
-def test_model_prefers_what_is_quicker():
-    """Tensor cores of an A100 are 16 times as quick in bf16 as it is in f32, those
-    of an L40 twice."""
+def test_default_takes_no_sums_that_round():
+    """Those by mma.sync have larger errors than a library's kernels for some data."""
     inputs = torch.empty(4096, 4096), torch.empty(4096, 4096)
 
     def get_schedule(target):
@@ -161,7 +160,7 @@ def test_model_prefers_what_is_quicker():
         options = compilation.Options(target=target, level="tile", precision="f32")
         return compilation.compile_ir(program.text, options).kernels[0]["schedule"]
 
-    assert "atom = mma_sync" in get_schedule("sm_80")
+    assert "atom = mma_sync" not in get_schedule("sm_80")
     assert "atom = mma_sync" not in get_schedule("sm_89")
 
 

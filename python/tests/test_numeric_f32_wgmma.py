@@ -70,6 +70,8 @@ DATA = {
     ),
     # Pieces have f32's whole range.
     "near the least normal number": lambda: (randn(64, 256) * 2.0**-120, randn(64, 256, seed=1)),
+    "subnormal": lambda: (randn(64, 256) * 2.0**-130, randn(64, 256, seed=1) * 2.0**60),
+    "the largest sums of pieces": lambda: (randn(64, 256) * 2.0**72, randn(64, 256, seed=1)),
 }
 
 
@@ -80,10 +82,28 @@ def test_data_of_all_kinds(name):
     assert relative_error(got, x.double() @ w.double().t()) <= 2 * F32
 
 
-def test_long_sums_have_two_levels():
-    x, w = randn(64, 8192).abs(), randn(32, 8192, seed=1).abs()
-    (got,) = compute(F.linear, (x, w), "block=64x32,stages=4")
-    assert relative_error(got, x.double() @ w.double().t()) <= 2 * F32
+def test_sums_beyond_those_of_pieces():
+    """They are computed again, by multiply-adds."""
+    x, w = randn(64, 256) * 2.0**100, randn(64, 256, seed=1)
+    (got,) = compute(F.linear, (x, w))
+    assert relative_error(got, x.double() @ w.double().t()) <= 8 * F32
+
+
+def test_long_sums_keep_what_rounding_takes():
+    """Of multiply-adds in f32 the error is 20 times as large."""
+    for x, w in (
+        (randn(64, 8192).abs(), randn(32, 8192, seed=1).abs()),
+        (wide(64, 8192, spread=30, seed=0), wide(32, 8192, spread=30, seed=1)),
+    ):
+        (got,) = compute(F.linear, (x, w), "block=64x32,stages=4")
+        assert relative_error(got, x.double() @ w.double().t()) <= 1.5 * F32
+
+
+def test_subnormal_numbers_lose_nothing():
+    x = torch.ldexp(torch.arange(1, 64 * 32 + 1).reshape(64, 32).float(), torch.tensor(-149))
+    y = torch.eye(32) * 2.0**100
+    (got,) = compute(torch.matmul, (x, y), "block=64x32,stages=2")
+    assert torch.equal(got.double(), x.double() @ y.double())
 
 
 def test_special_values():
@@ -129,7 +149,7 @@ def test_an_operand_by_itself():
 
 def get_kernels(function, inputs, **options):
     program = import_program(function, inputs)
-    options = compilation.Options(target="sm_90a", level="tile", precision="f32", **options)
+    options = compilation.Options(target="sm_90a", level="tile", **options)
     return compilation.compile_ir(program.text, options).kernels
 
 
@@ -150,6 +170,24 @@ def test_model_prefers_what_is_quicker():
     assert "atom = wgmma" in get_atoms(4096, 4096, 4096)
     assert "atom = wgmma" not in get_atoms(1, 4096, 4096)
     assert "atom = wgmma" not in get_atoms(64, 64, 64)
+
+
+def test_model_takes_pieces_where_they_are_exact():
+    """Sums of few products are more exact by multiply-adds, for some data."""
+
+    def takes_pieces(k, **options):
+        kernels = get_kernels(torch.matmul, (torch.empty(8192, k), torch.empty(k, 8192)), **options)
+        return any(kernel["name"].startswith("pieces") for kernel in kernels)
+
+    assert takes_pieces(256)
+    assert not takes_pieces(255)
+    assert takes_pieces(64, schedule="atom=wgmma")
+    assert not takes_pieces(4096, precision="ieee")
+
+
+def test_parts_of_long_sums_take_pieces():
+    kernels = get_kernels(torch.matmul, (torch.empty(512, 2048), torch.empty(2048, 256)))
+    assert any("atom = wgmma" in kernel["schedule"] for kernel in kernels)
 
 
 def test_wgmma_of_f32_is_refused_without_pieces():

@@ -42,13 +42,26 @@ TEST(WgmmaPiecesModel, SmallProductsHaveTilesForAllMultiprocessors) {
   EXPECT_GT(choice.blocks, 64);
 }
 
-TEST(WgmmaPiecesModel, TotalsTakeRoomOfStages) {
+TEST(WgmmaPiecesModel, LongSumsHaveAsManyStages) {
   MmaPins pins;
   pins.blockRows = pins.blockColumns = 128;
   int64_t ofShort = choose(getFacts(4096, 4096, 1024), pins).stages;
   MmaChoice ofLong = choose(getFacts(4096, 4096, 1025), pins);
-  EXPECT_LT(ofLong.stages, ofShort);
+  EXPECT_EQ(ofLong.stages, ofShort);
   EXPECT_LE(ofLong.sharedBytes, findTarget("sm_90a")->sharedPerBlock);
+}
+
+TEST(WgmmaPiecesModel, SumsAndTheirRestsAreInRegisters) {
+  MmaPins pins;
+  pins.blockRows = pins.blockColumns = 128;
+  MmaChoice one = choose(getFacts(4096, 4096, 4096), pins);
+  ContractionFacts facts = getFacts(4096, 4096, 4096);
+  facts.sums = 2;
+  pins.warps = one.warps;
+  std::string error;
+  EXPECT_FALSE(chooseWgmmaOfPieces(facts, *findTarget("sm_90a"), pins, error));
+  pins.blockColumns = 64;
+  EXPECT_LT(choose(facts, pins).registersPerThread, 256);
 }
 
 TEST(WgmmaPiecesModel, WritingPiecesTakesTime) {

@@ -42,9 +42,10 @@ struct CompileOptions {
   Level level = Level::Package;
   /// Choices to fix, as "stage_inputs=always,warps=4".
   std::string schedule;
-  /// What products of f32 may be computed in: "ieee", "f32" or
-  /// "tf32".
-  std::string precision = "ieee";
+  /// What products of f32 may be computed in: "f32", by tensor cores where that
+  /// is quicker and no less exact than by multiply-adds; "ieee", by these
+  /// alone; or "tf32".
+  std::string precision = "f32";
   /// A textual pass pipeline to run on the module in place of the default ones
   /// up to level tile.
   std::string passes;

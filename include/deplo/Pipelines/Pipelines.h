@@ -25,7 +25,7 @@ struct CompilePipelineOptions
       *this, "precision",
       llvm::cl::desc(
           "what products of f32 may be computed in: ieee, f32 or tf32"),
-      llvm::cl::init("ieee")};
+      llvm::cl::init("f32")};
   ListOption<std::string> withoutWgmma{
       *this, "without-wgmma",
       llvm::cl::desc("kernels that wgmma doesn't suit, by name")};

@@ -3,19 +3,32 @@
 //
 // tile.async_dot of pieces of f32 by wgmma.
 //
-// Pieces and their products are those of EmitMmaOfPieces.cpp. A warpgroup's
-// instructions of one scale are a group, which is awaited before its sums are
-// scaled in registers: what other warpgroups compute meanwhile hides that.
+// Pieces in memory have the exponents of what they are pieces of, two to the
+// 24th times as large. Products of high pieces have 16 bits, so that a sum of
+// few of them is cut off little or not at all; it starts from zero for each
+// chunk. The other products go to the rest, the smallest ones first.
 //
-//   sums = low scale's products           from zero
-//   sums = middle scale's products + 2^-8 sums
-//   accumulator = accumulator + 2^-8 sums
-//   sums = high pieces' products          from zero
-//   accumulator = accumulator + sums
+//   high = high pieces' products        from zero
+//   rest = rest + the other products
+//   next = accumulator + 2^-48 high
+//   rest = rest + 2^48 (accumulator - next + 2^-48 high)
+//   accumulator = next
+//
+// The rest takes up what the addition in f32 rounds: all of it where the
+// accumulator is the larger of the two, as it is but for a few chunks (Dekker,
+// "A floating-point technique for extending the available precision", 1971).
+// The last bits of a chunk's sum are awaited while the tensor cores compute the
+// rest.
+//
+// Pieces of infinity, of NaN and of what is infinite when scaled come to NaN or
+// infinity in the sum, and so do sums of 2^80 and more: tile.recompute finds
+// them there.
 
 #include "WgmmaTile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -50,58 +63,62 @@ void KernelEmitter::tieSums(StringRef instruction,
 
 void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
   constexpr int64_t numScales = 3;
-  constexpr float perScale = 0x1p-8f;
   WgmmaTile tile = getWgmmaTile(op);
-  SmallVector<Value> elements = unpack(lookup(op.getAccumulator()));
-  Value factor =
-      arith::ConstantOp::create(builder, builder.getF32FloatAttr(perScale));
   int64_t count = tile.getNumSums();
   Type sumsType = LLVM::LLVMStructType::getLiteral(
       builder.getContext(), SmallVector<Type>(count, builder.getF32Type()));
-  SmallVector<Value> sums; // of all instructions along the rows
-  auto multiply = [&](int64_t scale, bool fromZero) {
-    if (fromZero)
-      NVVM::WgmmaFenceAlignedOp::create(builder);
-    else
-      tieSums("wgmma.fence.sync.aligned;", sums);
-    SmallVector<Value> next;
+  /// Adds the products of so many scales, the last one first, as a group.
+  auto multiply = [&](MutableArrayRef<Value> sums, int64_t firstScale,
+                      int64_t endScale, bool fromZero) {
     for (int64_t first = 0; first < tile.rows;
          first += WgmmaTile::instructionRows) {
+      MutableArrayRef<Value> own =
+          sums.slice(first / WgmmaTile::instructionRows * count, count);
       Value added = LLVM::UndefOp::create(builder, sumsType);
       for (int64_t i = 0; i < count && !fromZero; ++i)
-        added = LLVM::InsertValueOp::create(
-            builder, added,
-            sums[first / WgmmaTile::instructionRows * count + i], i);
-      bool isFirst = true;
-      for (int64_t ofRows = 0; ofRows <= scale; ++ofRows)
-        for (int64_t k = 0; k < op.getContractedSize(); k += tile.depth) {
-          added = createWgmma(tile, added,
-                              tile.lhs.getOuterUnits(first) +
-                                  tile.lhs.getDepthUnits(k) +
-                                  ofRows * tile.lhs.getScaleUnits(),
-                              tile.rhs.getDepthUnits(k) +
-                                  (scale - ofRows) * tile.rhs.getScaleUnits(),
-                              fromZero && isFirst);
-          isFirst = false;
-        }
+        added = LLVM::InsertValueOp::create(builder, added, own[i], i);
+      bool isFirst = fromZero;
+      for (int64_t scale = endScale; scale-- > firstScale;)
+        for (int64_t ofRows = 0; ofRows <= scale; ++ofRows)
+          for (int64_t k = 0; k < op.getContractedSize(); k += tile.depth) {
+            added = createWgmma(tile, added,
+                                tile.lhs.getOuterUnits(first) +
+                                    tile.lhs.getDepthUnits(k) +
+                                    ofRows * tile.lhs.getScaleUnits(),
+                                tile.rhs.getDepthUnits(k) +
+                                    (scale - ofRows) * tile.rhs.getScaleUnits(),
+                                isFirst);
+            isFirst = false;
+          }
       for (int64_t i = 0; i < count; ++i)
-        next.push_back(LLVM::ExtractValueOp::create(builder, added, i));
+        own[i] = LLVM::ExtractValueOp::create(builder, added, i);
     }
     NVVM::WgmmaGroupSyncAlignedOp::create(builder);
-    sums = std::move(next);
-    tieSums("wgmma.wait_group.sync.aligned 0;", sums);
   };
-
-  multiply(numScales - 1, /*fromZero=*/true);
-  for (Value &sum : sums)
-    sum = arith::MulFOp::create(builder, sum, factor);
-  multiply(numScales - 2, /*fromZero=*/false);
-  for (auto [element, sum] : llvm::zip_equal(elements, sums))
-    element = LLVM::FMAOp::create(builder, sum, factor, element);
-  multiply(0, /*fromZero=*/true);
-  for (auto [element, sum] : llvm::zip_equal(elements, sums))
-    element = arith::AddFOp::create(builder, element, sum);
-  mapping.map(op.getResult(), pack(elements));
+  auto getPower = [&](int exponent) -> Value {
+    return arith::ConstantOp::create(
+        builder, builder.getF32FloatAttr(std::ldexp(1.0f, exponent)));
+  };
+  Value down = getPower(-2 * tile::exponentOfPieces),
+        up = getPower(2 * tile::exponentOfPieces);
+  SmallVector<Value> sums = unpack(lookup(op.getAccumulator()));
+  SmallVector<Value> rest = unpack(lookup(op.getRest()));
+  SmallVector<Value> high(sums.size());
+  tieSums("wgmma.fence.sync.aligned;", rest);
+  multiply(high, 0, 1, /*fromZero=*/true);
+  multiply(rest, 1, numScales, /*fromZero=*/false);
+  tieSums("wgmma.wait_group.sync.aligned 1;", high);
+  for (auto [sum, added] : llvm::zip_equal(sums, high)) {
+    Value next = LLVM::FMAOp::create(builder, added, down, sum);
+    added = LLVM::FMAOp::create(builder, added, down,
+                                arith::SubFOp::create(builder, sum, next));
+    sum = next;
+  }
+  tieSums("wgmma.wait_group.sync.aligned 0;", rest);
+  for (auto [sum, lost] : llvm::zip_equal(rest, high))
+    sum = LLVM::FMAOp::create(builder, lost, up, sum);
+  mapping.map(op.getResult(), pack(sums));
+  mapping.map(op.getNextRest(), pack(rest));
 }
 
 } // namespace deplo

@@ -18,36 +18,36 @@
 // TILE:           tile.tma_copy %p[%{{.+}}, %i, %{{.+}}] to %{{.+}} dims [0, 1, 2] bounds [3, 64, 250]
 // TILE:           tile.tma_copy %q[%{{.+}}, %{{.+}}, %j] to %{{.+}} dims [0, 1, 2] bounds [3, 250, 256]
 // TILE:         scf.for
-// TILE:           %[[D:.+]], %[[T:.+]] = tile.async_dot %{{.+}} dims [0, 2], %{{.+}} dims [2, 1], %{{.+}} atom<wgmma, warps = [4, 1]>
+// TILE:           %[[D:.+]], %[[T:.+]], %[[R:.+]] = tile.async_dot %{{.+}} dims [0, 2], %{{.+}} dims [2, 1], %[[C:.+]] rest %[[S:.+]] atom<wgmma, warps = [4, 1]>
 // TILE-NEXT:      tile.await %[[T]]
 // TILE-NEXT:      tile.mbarrier_arrive
-// TILE-NEXT:      scf.yield %[[D]]
+// TILE-NEXT:      scf.yield %[[D]], %[[R]]
+// TILE:         %[[U:.+]] = arith.constant dense<3.55271368E-15>
+// TILE-NEXT:    %[[V:.+]] = arith.mulf %{{.+}}#1, %[[U]]
+// TILE-NEXT:    arith.addf %{{.+}}#0, %[[V]]
 
-// Three products of the low scale from zero, scaled; two of the middle one on
-// top of them; that of the high pieces from zero. Each is of two instructions.
-// The pieces of a scale are 4096 bytes apart, and so are both operands'.
+// Products of high pieces from zero are a group, the others, on top of the
+// rest, another one, of three and of two products of two instructions each.
+// The first group's sums are added while the second one is computed. The pieces
+// of a scale are 4096 bytes apart, and so are both operands'.
 
 // CHECK-LABEL:   llvm.func @mm
 // CHECK:           nvvm.mbarrier.arrive.expect_tx %{{.+}}, %c12288_i32
 // CHECK:           nvvm.mbarrier.arrive.expect_tx %{{.+}}, %c24576_i32
-// CHECK:           nvvm.wgmma.fence.aligned
-// CHECK:           nvvm.wgmma.mma_async {{.+}} <m = 64, n = 128, k = 16>, D[<f32>, <zero>], A[<bf16>, <one>, <row>], B[<bf16>, <one>, <row>]
-// CHECK-COUNT-5:   nvvm.wgmma.mma_async {{.+}} D[<f32>, <one>]
-// CHECK-NOT:       nvvm.wgmma.mma_async
-// CHECK:           nvvm.wgmma.commit.group.sync.aligned
-// CHECK-NEXT:      llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 0;"
-// CHECK-COUNT-64:  arith.mulf
 // CHECK:           llvm.inline_asm has_side_effects {{.*}}"wgmma.fence.sync.aligned;"
-// CHECK-COUNT-4:   nvvm.wgmma.mma_async {{.+}} D[<f32>, <one>]
-// CHECK-NOT:       nvvm.wgmma.mma_async
-// CHECK:           "wgmma.wait_group.sync.aligned 0;"
-// CHECK-COUNT-64:  llvm.intr.fma
-// CHECK:           nvvm.wgmma.fence.aligned
-// CHECK:           nvvm.wgmma.mma_async {{.+}} D[<f32>, <zero>]
+// CHECK:           nvvm.wgmma.mma_async {{.+}} <m = 64, n = 128, k = 16>, D[<f32>, <zero>], A[<bf16>, <one>, <row>], B[<bf16>, <one>, <row>]
 // CHECK:           nvvm.wgmma.mma_async {{.+}} D[<f32>, <one>]
 // CHECK-NOT:       nvvm.wgmma.mma_async
+// CHECK:           nvvm.wgmma.commit.group.sync.aligned
+// CHECK-COUNT-10:  nvvm.wgmma.mma_async {{.+}} D[<f32>, <one>]
+// CHECK-NOT:       nvvm.wgmma.mma_async
+// CHECK:           nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT:      llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 1;"
+// CHECK:           %[[NEXT:[0-9]+]] = llvm.intr.fma(%[[HIGH:[0-9]+]], %[[DOWN:.+]], %[[SUM:[0-9]+]])
+// CHECK-NEXT:      %[[LEFT:.+]] = arith.subf %[[SUM]], %[[NEXT]]
+// CHECK-NEXT:      llvm.intr.fma(%[[HIGH]], %[[DOWN]], %[[LEFT]])
 // CHECK:           "wgmma.wait_group.sync.aligned 0;"
-// CHECK-COUNT-64:  arith.addf
+// CHECK-COUNT-64:  llvm.intr.fma
 
 tile.kernel @mm(%x: memref<64x250xf32>, %w: memref<250x256xf32>, %y: memref<64x256xf32>, %p: memref<3x64x256xbf16>, %q: memref<3x250x256xbf16>) axes(%i = 64 step 64 grid, %j = 256 step 128 grid) warps(4) attributes {schedule = #tile.schedule<block = [64, 128], warps = 4, vector = 4, chunk = 32, stages = 2, atom = wgmma, warp_tile = [16, 128], precision = f32>, tile.pieces = array<i64: 0, 1>} {
   %c0 = arith.constant 0 : index

@@ -256,6 +256,28 @@ tile.kernel @pieces_of_f16(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps
 
 // -----
 
+// async_dot C9: sums of pieces have rests.
+tile.kernel @no_rests(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<3x64x32xbf16, #tile.shared<>>
+  // expected-error @below {{has operands of pieces and no rest, expected one of the accumulator's type}}
+  %d, %t = tile.async_dot %a dims [0, 2], %a dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xbf16, #tile.shared<>>, !tile.buffer<3x64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
+}
+
+// -----
+
+// async_dot C9: others have none.
+tile.kernel @rests_of_numbers(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<64x32xbf16, #tile.shared<>>
+  // expected-error @below {{has operands of numbers and a rest, expected none}}
+  %d, %t, %r = tile.async_dot %a dims [0, 2], %a dims [1, 2], %zeros rest %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<64x32xbf16, #tile.shared<>>, !tile.buffer<64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
+}
+
+// -----
+
 // async_dot C8: both operands.
 tile.kernel @one_of_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>

@@ -1127,6 +1127,24 @@ tile.kernel @k(%x: memref<8x8xf32>, %p: memref<2x8x8xbf16>) axes(%i = 8 tile) at
 
 // -----
 
+// Attribute tile.part_of: of a reduction.
+// expected-error @below {{attribute tile.part_of is a positive integer on loop.reduce}}
+module attributes {tile.part_of = 64 : i64} {
+}
+
+// -----
+
+// Attribute tile.part_of: a positive integer.
+loop.kernel @part_of(%x: memref<64xf32>, %y: memref<1xf32>) {
+  // expected-error @below {{attribute tile.part_of is a positive integer on loop.reduce}}
+  %s = loop.reduce add %k = 0 to 64 : f32 attributes {tile.part_of = 0 : i64} {
+    %a = loop.load %x[%k] : memref<64xf32>
+    loop.yield %a : f32
+  }
+}
+
+// -----
+
 // Attribute tile.pieces: of a kernel.
 // expected-error @below {{attribute tile.pieces is an array with a number for each of the last arguments of a kernel}}
 module attributes {tile.pieces = array<i64: 0>} {

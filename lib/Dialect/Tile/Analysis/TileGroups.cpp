@@ -80,7 +80,8 @@ LogicalResult TileGroups::visit(Operation *op) {
     return success();
   }
   if (auto dot = dyn_cast<AsyncDotOp>(op)) {
-    unite(dot.getAccumulator(), dot.getResult());
+    for (Value tile : tiles)
+      unite(tile, dot.getResult());
     return success();
   }
   if (auto scan = dyn_cast<ScanOp>(op)) {

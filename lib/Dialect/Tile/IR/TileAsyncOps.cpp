@@ -55,6 +55,13 @@ LogicalResult AsyncDotOp::verify() {
       return emitOpError() << "multiplies elements of " << element << " and "
                            << type.getElementType() << ", expected one type";
   }
+  for (Value rest : {Value(getRest()), Value(getNextRest())})
+    if (bool(rest) != isOfPieces() || (rest && rest.getType() != result)) // C9
+      return emitOpError() << "has operands of "
+                           << (ofPieces ? "pieces and " : "numbers and ")
+                           << (rest ? "a rest" : "no rest") << ", expected "
+                           << (ofPieces ? "one of the accumulator's type"
+                                        : "none");
   for (auto [name, dims] :
        {std::pair("lhs", getLhsDims()), std::pair("rhs", getRhsDims())})
     if (!llvm::is_contained(dims.take_back(2), rank)) // C1
@@ -95,17 +102,23 @@ LogicalResult AsyncDotOp::verify() {
   if (!isAwaitedOnce(getToken())) // C6
     return emitOpError("token must be awaited exactly once by tile.await");
   Operation *await = getAwait(getToken());
-  for (OpOperand &use : getResult().getUses()) {
+  SmallVector<OpOperand *> uses;
+  for (Value part : {Value(getResult()), Value(getNextRest())})
+    if (part)
+      for (OpOperand &use : part.getUses())
+        uses.push_back(&use);
+  for (OpOperand *use : uses) {
     Operation *user =
-        (*this)->getBlock()->findAncestorOpInBlock(*use.getOwner());
+        (*this)->getBlock()->findAncestorOpInBlock(*use->getOwner());
     bool isLater = !user || isa<scf::YieldOp>(user) ||
                    (await && await->isBeforeInBlock(user));
-    auto next = dyn_cast<AsyncDotOp>(use.getOwner());
-    bool isAccumulator = next && next.getAccumulator() == use.get();
-    bool isCarried = isa<scf::ForOp>(use.getOwner());
+    auto next = dyn_cast<AsyncDotOp>(use->getOwner());
+    bool isAccumulator = next && (next.getAccumulator() == use->get() ||
+                                  next.getRest() == use->get());
+    bool isCarried = isa<scf::ForOp>(use->getOwner());
     if (!isLater && !isAccumulator && !isCarried) // C7
       return emitOpError("result is used before its token is awaited")
-                 .attachNote(use.getOwner()->getLoc())
+                 .attachNote(use->getOwner()->getLoc())
              << "the use";
   }
   return success();

@@ -122,6 +122,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == "tile.pieces")
     return verifyPieces(op, attribute.getValue());
+  if (name == "tile.part_of") {
+    auto whole = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (op->getName().getStringRef() != "loop.reduce" || !whole ||
+        whole.getInt() < 1)
+      return op->emitOpError(
+          "attribute tile.part_of is a positive integer on loop.reduce");
+    return success();
+  }
   if (name == "tile.launch") {
     if (!isa<FunctionOpInterface>(op) || !isa<LaunchAttr>(attribute.getValue()))
       return op->emitOpError(

@@ -17,6 +17,23 @@ using namespace mlir;
 
 namespace deplo::tile {
 
+/// That of an accumulator, which is that of its rest, too.
+static ParseResult
+parseSumTypes(OpAsmParser &parser,
+              const std::optional<OpAsmParser::UnresolvedOperand> &rest,
+              Type &accumulator, Type &ofRest, Type &ofNextRest) {
+  if (parser.parseType(accumulator))
+    return failure();
+  if (rest)
+    ofRest = ofNextRest = accumulator;
+  return success();
+}
+
+static void printSumTypes(OpAsmPrinter &printer, AsyncDotOp, Value,
+                          Type accumulator, Type, Type) {
+  printer << accumulator;
+}
+
 /// `atom<...>`, or nothing.
 static ParseResult parseAtom(OpAsmParser &parser, AtomAttr &atom) {
   if (failed(parser.parseOptionalKeyword("atom")))

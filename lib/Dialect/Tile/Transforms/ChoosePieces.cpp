@@ -5,8 +5,9 @@
 //
 // Legality: operands are of f32 as they are in memory, which no tensor map has
 // to be able to copy, as their pieces lie in memory of their own. All sizes are
-// known before the launch. Each loop moves one coordinate of an operand by one,
-// so that boxes of the operand are boxes of its pieces.
+// known before the launch, and blocks don't fold rows. Each loop moves one
+// coordinate of an operand by one, so that boxes of the operand are boxes of
+// its pieces.
 
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/WgmmaPiecesModel.h"
@@ -41,7 +42,8 @@ bool suitsPieces(loop::Contraction &contraction, Precision precision,
                  const TargetDescription &target, const SymbolicSizes &sizes) {
   Value summed = contraction.reduce.getInductionVar();
   return precision == Precision::F32 && target.wgmmaFlopsPerSecond > 0 &&
-         sizes.empty() && contraction.lhs.value.getType().isF32() &&
+         sizes.empty() && !contraction.foldsRows() &&
+         contraction.lhs.value.getType().isF32() &&
          contraction.reduce.getResult(0).getType().isF32() &&
          llvm::all_of(contraction.products, [&](auto &product) {
            auto getVariable = [&](unsigned axis) {
@@ -59,7 +61,7 @@ choosePieces(loop::Contraction &contraction, Precision precision,
              const TargetDescription &target, const SymbolicSizes &sizes,
              const MmaPins &pins, std::optional<AtomKind> atom) {
   if (!suitsPieces(contraction, precision, target, sizes) ||
-      atom.value_or(AtomKind::Wgmma) != AtomKind::Wgmma)
+      (atom ? *atom != AtomKind::Wgmma : !areExactInPieces(contraction)))
     return std::nullopt;
   ContractionFacts facts = getContractionFacts(contraction, precision);
   std::string error;
@@ -67,12 +69,10 @@ choosePieces(loop::Contraction &contraction, Precision precision,
       chooseWgmmaOfPieces(facts, target, pins, error);
   if (!pieces || atom)
     return pieces;
-  std::optional<MmaChoice> mma = chooseMma(facts, target, {}, error);
   std::optional<ContractionChoice> fma = chooseContraction(
       getContractionFacts(contraction, getPrecisionOfFMA(precision)), target,
       {}, error);
-  bool isQuickest = (!mma || pieces->nanoseconds < mma->nanoseconds) &&
-                    (!fma || pieces->nanoseconds < fma->nanoseconds);
+  bool isQuickest = !fma || pieces->nanoseconds < fma->nanoseconds;
   return isQuickest ? pieces : std::nullopt;
 }
 

@@ -199,7 +199,9 @@ ChunkedContractions tile::chunkContractions(KernelOp kernel, int64_t size,
   for (const SumOfProducts &sum : sums) {
     loop::ReduceOp reduce = sum.reduce;
     Type operand = getElementTypeOrSelf(sum.lhs.value);
+    // wgmma of pieces keeps what rounding takes from its sums.
     bool twoLevels = precision != Precision::TF32 &&
+                     !kernel->hasAttr(piecesAttrName) &&
                      getElementTypeOrSelf(reduce.getResult(0)).isF32() &&
                      sumsInTwoLevels(reduce.getExtent(),
                                      operand.getIntOrFloatBitWidth() / 8);

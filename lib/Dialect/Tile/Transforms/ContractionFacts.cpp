@@ -90,6 +90,12 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   return facts;
 }
 
+bool areExactInPieces(loop::Contraction &contraction) {
+  constexpr int64_t leastProducts = 256;
+  auto whole = contraction.reduce->getAttrOfType<IntegerAttr>(partOfAttrName);
+  return (whole ? whole.getInt() : contraction.getDepth()) >= leastProducts;
+}
+
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target) {
   Type element = contraction.lhs.value.getType();
@@ -110,17 +116,9 @@ bool suitsMma(loop::Contraction &contraction, Precision precision,
 
 bool prefersMma(loop::Contraction &contraction, Precision precision,
                 const TargetDescription &target) {
-  if (!suitsMma(contraction, precision, target))
-    return false;
-  ContractionFacts facts = getContractionFacts(contraction, precision);
-  if (!facts.inPieces)
-    return true;
-  std::string error;
-  std::optional<MmaChoice> mma = chooseMma(facts, target, {}, error);
-  std::optional<ContractionChoice> fma = chooseContraction(
-      getContractionFacts(contraction, getPrecisionOfFMA(precision)), target,
-      {}, error);
-  return mma && (!fma || mma->nanoseconds < fma->nanoseconds);
+  bool inPieces =
+      precision == Precision::F32 && contraction.lhs.value.getType().isF32();
+  return !inPieces && suitsMma(contraction, precision, target);
 }
 
 bool suitsWgmma(loop::Contraction &contraction,

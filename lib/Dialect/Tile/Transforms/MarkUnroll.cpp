@@ -75,7 +75,8 @@ static bool hasDot(scf::ForOp loop) {
       .wasInterrupted();
 }
 
-/// Whether a chunk is of pieces of f32 by wgmma, a dozen instructions or more.
+/// Whether a chunk is of pieces of f32 by wgmma: a dozen instructions or more,
+/// whose sums have other registers in each iteration that is laid out.
 static bool hasDotOfPieces(scf::ForOp loop) {
   return llvm::any_of(loop.getOps<AsyncDotOp>(),
                       [](AsyncDotOp dot) { return dot.isOfPieces(); });
@@ -100,15 +101,14 @@ int64_t tile::chooseUnroll(scf::ForOp loop, int64_t most) {
   // multiprocessor (128 KB since Volta).
   constexpr int64_t instructionBudget = 2048;
   std::optional<int64_t> trips = getTripCount(loop);
-  if (!trips || *trips < 2 || hasStepsOfMma(loop))
+  if (!trips || *trips < 2 || hasStepsOfMma(loop) || hasDotOfPieces(loop))
     return 1;
   most =
       std::min({most, *trips, instructionBudget / estimateInstructions(loop)});
   // Without a loop over chunks what several of them read would be in registers
   // at once. LLVM lays such a loop out whole, too, if a remainder is left: with
   // barriers there can be none.
-  bool isOfChunks = hasDotOfPieces(loop) ||
-                    (hasDot(loop) && !loop.getOps<scf::ForOp>().empty());
+  bool isOfChunks = hasDot(loop) && !loop.getOps<scf::ForOp>().empty();
   if (isOfChunks)
     most = copiesElements(loop) ? 1 : std::min(most, *trips / 2);
   // Much less than what is wanted is worse than a remainder.

@@ -91,7 +91,7 @@ std::optional<Overlap> Overlap::get(scf::ForOp loop, std::string &reason) {
     return refuse("no contraction releases a slot");
   for (AsyncDotOp dot : overlap.dots) {
     if (dot.isOfPieces())
-      return refuse("contractions of pieces await what each scale comes to");
+      return refuse("contractions of pieces await what a chunk comes to");
     auto carried = dyn_cast<BlockArgument>(dot.getAccumulator());
     if (!carried || carried.getOwner() != loop.getBody() ||
         loop.getYieldedValues()[carried.getArgNumber() - 1] != dot.getResult())

@@ -284,7 +284,7 @@ LogicalResult SelectSchedulePass::selectLike(loop::KernelOp kernel,
   if (!haveLikeTiles(*own, *its, mode)) {
     ContractionFacts facts = getContractionFacts(*own, mode);
     std::string error;
-    bool isMma = suitsMma(*own, mode, target);
+    bool isMma = prefersMma(*own, mode, target);
     MmaPins warps;
     warps.warps = schedule.getWarps();
     ContractionPins threads;

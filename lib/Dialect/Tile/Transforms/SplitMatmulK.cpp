@@ -122,6 +122,15 @@ SplitMatmulKPass::chooseColumns(loop::KernelOp kernel, int64_t columns,
   return best;
 }
 
+/// Of how many products the sums are that `split` computes in parts.
+static void sayPartOf(Split &split, int64_t depth) {
+  for (SplitKernel &part : split.kernels)
+    if (auto contraction = loop::findContraction(part.kernel.get()))
+      contraction->reduce->setAttr(
+          partOfAttrName,
+          Builder(part.kernel->getContext()).getI64IntegerAttr(depth));
+}
+
 std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
                                               int64_t pinned,
                                               const TargetDescription &target,
@@ -165,6 +174,7 @@ std::optional<Split> SplitMatmulKPass::choose(loop::KernelOp kernel,
     }
     if (!tried.insert(split->parts).second)
       continue;
+    sayPartOf(*split, depth);
     double time =
         estimateSplit(*split, target, alignment, mode).value_or(HUGE_VAL);
     quickest = std::min(quickest, time);

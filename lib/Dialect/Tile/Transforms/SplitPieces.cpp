@@ -17,9 +17,9 @@
 //
 //   loop.kernel @pieces(%x: memref<2097152xf32>, %p: memref<3x2097152xbf16>) {
 //     loop.for %i = 0 to 2097152 {
-//       %a = loop.load %x[%i]
+//       %a = 2^24 * loop.load %x[%i]
 //       %h = arith.truncf %a : f32 to bf16
-//       %r = 256 * (%a - %h)
+//       %r = %a - %h
 //       ...
 //       loop.store %h, %p[0, %i]
 //
@@ -47,6 +47,8 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 #define DEBUG_TYPE "deplo-split-pieces"
 
 namespace deplo::tile {
@@ -73,21 +75,21 @@ static MemRefType getPiecesType(MemRefType type) {
   return MemRefType::get(shape, BFloat16Type::get(type.getContext()));
 }
 
-/// Stores the pieces of `rest`.
-static void writePieces(ImplicitLocOpBuilder &builder, Value rest,
+/// Stores the pieces of `whole`.
+static void writePieces(ImplicitLocOpBuilder &builder, Value whole,
                         OperandForm::Store store) {
-  constexpr float scale = 256;
-  Value scaled =
-      arith::ConstantOp::create(builder, builder.getF32FloatAttr(scale));
+  Value scale = arith::ConstantOp::create(
+      builder, builder.getF32FloatAttr(std::ldexp(1.0f, exponentOfPieces)));
+  Value rest = arith::MulFOp::create(builder, whole, scale);
   for (int64_t number = 0; number < numPieces; ++number) {
     Value piece = arith::TruncFOp::create(builder, builder.getBF16Type(), rest);
     store(piece, number);
     if (number + 1 == numPieces)
       break;
     // What is left is exact.
-    Value whole = arith::ExtFOp::create(builder, builder.getF32Type(), piece);
-    rest = arith::MulFOp::create(
-        builder, arith::SubFOp::create(builder, rest, whole), scaled);
+    rest = arith::SubFOp::create(
+        builder, rest,
+        arith::ExtFOp::create(builder, builder.getF32Type(), piece));
   }
 }
 

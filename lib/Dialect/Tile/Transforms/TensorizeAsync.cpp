@@ -107,9 +107,11 @@ FailureOr<AsyncDotOp> tile::tensorizeAsync(DotOp dot,
   if (failed(atom))
     return failure();
   OpBuilder builder(dot);
-  auto async = AsyncDotOp::create(
-      builder, dot.getLoc(), type, TokenType::get(dot.getContext()), lhs,
-      dot.getLhsDims(), rhs, dot.getRhsDims(), dot.getAccumulator(), *atom);
+  auto async = AsyncDotOp::create(builder, dot.getLoc(), type,
+                                  TokenType::get(dot.getContext()),
+                                  /*nextRest=*/Type(), lhs, dot.getLhsDims(),
+                                  rhs, dot.getRhsDims(), dot.getAccumulator(),
+                                  /*rest=*/Value(), *atom);
   AwaitOp::create(builder, dot.getLoc(), async.getToken());
   SmallVector<Value, 2> operands = {dot.getLhs(), dot.getRhs()};
   dot.getResult().replaceAllUsesWith(async.getResult());

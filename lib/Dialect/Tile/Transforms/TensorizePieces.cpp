@@ -12,6 +12,8 @@
 //     %a = tile.read %sa[%c0, %c0] : ... -> tensor<128x32xf32>
 //     %b = tile.read %sb[%c0, %c0] : ... -> tensor<128x32xf32>
 //     %d = tile.dot %a dims [0, 2], %b dims [1, 2], %c precision f32 : ...
+//     scf.yield %d
+//   }
 //
 // becomes, where %p and %q hold the pieces of %x and %w,
 //
@@ -20,9 +22,12 @@
 //     tile.copy %p[%c0, %i, %k] to %sa
 //     tile.copy %q[%c0, %j, %k] to %sb
 //     tile.barrier
-//     %d, %t = tile.async_dot %sa dims [0, 2], %sb dims [1, 2], %c
+//     %d, %t, %e = tile.async_dot %sa dims [0, 2], %sb dims [1, 2], %c rest %r
 //       atom<wgmma, warps = [8, 1]> : ...
 //     tile.await %t
+//     scf.yield %d, %e
+//   }
+//   %sum = %result + 2^-48 * %rest
 //
 // Legality: the dot's precision allows pieces, and the kernel says where they
 // are (tile.pieces). The rest is that of TensorizeAsync.cpp.
@@ -32,6 +37,9 @@
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace deplo;
@@ -119,6 +127,84 @@ static void eraseRead(ReadOp read, BuffersOfPieces &buffers) {
   buffer.getDefiningOp()->erase();
 }
 
+namespace {
+
+/// The rest of a sum of pieces, carried by the loop that carries the sum.
+class RestOfSum {
+public:
+  explicit RestOfSum(DotOp dot);
+
+  Value get() const { return rest; }
+  /// Puts the results of `async`, which is before `dot`, in its place.
+  void addTo(DotOp dot, AsyncDotOp async) const;
+
+private:
+  /// The sum and its rest in one.
+  Value add(OpBuilder &builder, Value sum, Value last) const;
+
+  mutable scf::ForOp loop; // null if none carries the sum
+  unsigned position = 0;
+  Value rest;
+};
+
+} // namespace
+
+RestOfSum::RestOfSum(DotOp dot) {
+  OpBuilder builder(dot);
+  auto carried = dyn_cast<BlockArgument>(dot.getAccumulator());
+  auto around = dyn_cast<scf::ForOp>(dot->getParentOp());
+  if (carried && around && carried.getOwner() == around.getBody() &&
+      carried.hasOneUse() && dot.getResult().hasOneUse()) {
+    position = carried.getArgNumber() - 1;
+    if (around.getYieldedValues()[position] == dot.getResult())
+      loop = around;
+  }
+  if (loop)
+    builder.setInsertionPoint(loop);
+  rest = arith::ConstantOp::create(
+      builder, dot.getLoc(),
+      cast<TypedAttr>(builder.getZeroAttr(dot.getType())));
+  if (!loop)
+    return;
+  IRRewriter rewriter(builder);
+  DictionaryAttr attributes = loop->getDiscardableAttrDictionary();
+  loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, rest, /*replaceInitOperandUsesInLoop=*/false,
+      [](OpBuilder &, Location, ArrayRef<BlockArgument> arguments) {
+        return SmallVector<Value>(arguments.begin(), arguments.end());
+      }));
+  loop->setDiscardableAttrs(attributes);
+  rest = loop.getRegionIterArgs().back();
+}
+
+Value RestOfSum::add(OpBuilder &builder, Value sum, Value last) const {
+  Location loc = sum.getLoc();
+  auto type = cast<RankedTensorType>(sum.getType());
+  Value unit = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, std::ldexp(1.0f, -2 * exponentOfPieces)));
+  return arith::AddFOp::create(builder, loc, sum,
+                               arith::MulFOp::create(builder, loc, last, unit));
+}
+
+void RestOfSum::addTo(DotOp dot, AsyncDotOp async) const {
+  OpBuilder builder(dot);
+  if (!loop) {
+    dot.replaceAllUsesWith(
+        add(builder, async.getResult(), async.getNextRest()));
+    return;
+  }
+  dot.replaceAllUsesWith(async.getResult());
+  loop.getBody()->getTerminator()->setOperand(loop.getNumResults() - 1,
+                                              async.getNextRest());
+  builder.setInsertionPointAfter(loop);
+  Value sum = loop.getResult(position);
+  Value whole = add(builder, sum, loop.getResults().back());
+  sum.replaceUsesWithIf(whole, [&](OpOperand &use) {
+    return use.getOwner() != whole.getDefiningOp();
+  });
+}
+
 FailureOr<AsyncDotOp>
 tile::tensorizePieces(DotOp dot, ArrayRef<int64_t> warpTile, int64_t warps,
                       BuffersOfPieces &buffers, std::string &reason) {
@@ -140,13 +226,14 @@ tile::tensorizePieces(DotOp dot, ArrayRef<int64_t> warpTile, int64_t warps,
       buffer = copyPieces(copy, memref);
   Value lhs = buffers[copies[0].getBuffer()],
         rhs = buffers[copies[1].getBuffer()];
+  RestOfSum rest(dot);
   OpBuilder builder(dot);
-  auto async = AsyncDotOp::create(builder, dot.getLoc(), dot.getType(),
-                                  TokenType::get(dot.getContext()), lhs,
-                                  dot.getLhsDims(), rhs, dot.getRhsDims(),
-                                  dot.getAccumulator(), *atom);
+  auto async = AsyncDotOp::create(
+      builder, dot.getLoc(), dot.getType(), TokenType::get(dot.getContext()),
+      /*nextRest=*/dot.getType(), lhs, dot.getLhsDims(), rhs, dot.getRhsDims(),
+      dot.getAccumulator(), rest.get(), *atom);
   AwaitOp::create(builder, dot.getLoc(), async.getToken());
-  dot.getResult().replaceAllUsesWith(async.getResult());
+  rest.addTo(dot, async);
   dot.erase();
   auto first = operands[0].getDefiningOp<ReadOp>(),
        second = operands[1].getDefiningOp<ReadOp>();

@@ -104,7 +104,10 @@ chooseTransposition(loop::Contraction &contraction, Precision mode,
   constexpr int64_t leastBytes = 4;
   ContractionFacts facts =
       getContractionFacts(contraction, getPrecisionOfFMA(mode));
-  if (facts.elementBytes < leastBytes || prefersMma(contraction, mode, target))
+  if (facts.elementBytes < leastBytes ||
+      prefersMma(contraction, mode, target) ||
+      choosePieces(contraction, mode, target, SymbolicSizes(), {},
+                   /*atom=*/std::nullopt))
     return std::nullopt;
   Value depth = contraction.reduce.getInductionVar();
   std::string error;

@@ -207,9 +207,9 @@ static SmallVector<int64_t> chooseRegisters(KernelOp kernel,
   int64_t sharedBytes = 0, sums = 0;
   kernel.walk(
       [&](AllocOp alloc) { sharedBytes += alloc.getType().getSizeInBytes(); });
-  // Of pieces, what a scale comes to is added to the sums in registers.
+  // Of pieces, sums have a rest, and what a chunk comes to is added to them.
   kernel.walk([&](AsyncDotOp dot) {
-    sums += getRegisters(dot.getResult()) * (dot.isOfPieces() ? 2 : 1);
+    sums += getRegisters(dot.getResult()) * (dot.isOfPieces() ? 3 : 1);
   });
   int64_t needed =
       std::max(sums, estimateRegisters(kernel)) + registersBesideSums;

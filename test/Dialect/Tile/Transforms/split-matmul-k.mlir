@@ -30,7 +30,7 @@
 // CHECK-NEXT:    loop.for %[[I:.+]] = 0 to 32 {
 // CHECK-NEXT:      loop.for %[[J:.+]] = 0 to 256 {
 // CHECK-NEXT:        loop.for %[[PART:.+]] = 0 to [[$P]] {
-// CHECK-NEXT:          %[[S:.+]] = loop.reduce add %[[K:.+]] = 0 to [[$N]] : f32 {
+// CHECK-NEXT:          %[[S:.+]] = loop.reduce add %[[K:.+]] = 0 to [[$N]] : f32 attributes {tile.part_of = 2048 : i64} {
 // CHECK-NEXT:            loop.load %{{.+}}[%[[I]], %[[PART]], %[[K]]]
 // CHECK-NEXT:            loop.load %{{.+}}[%[[PART]], %[[K]], %[[J]]]
 // CHECK:               loop.store %[[S]], %{{.+}}[%[[PART]], %[[I]], %[[J]]]

@@ -3,8 +3,10 @@
 
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces{precision=f32 pin=atom=wgmma})' | FileCheck %s
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces{precision=f32})' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-pieces -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces)' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-pieces -o /dev/null 2>&1 | FileCheck %s --check-prefix=IEEE
+// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces{precision=ieee})' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-pieces -o /dev/null 2>&1 | FileCheck %s --check-prefix=IEEE
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target{chip=sm_89},deplo-split-pieces{precision=f32})' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-pieces -o /dev/null 2>&1 | FileCheck %s --check-prefix=SM89
+
+// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces)' | FileCheck %s --check-prefix=FEW
 
 // IEEE: the precision is not f32
 // SM89: no contraction of f32 is quicker by wgmma of pieces
@@ -25,12 +27,13 @@
 // CHECK-SAME:    attributes {tile.pieces = array<i64: 0, 1>}
 // CHECK:         loop.load %x
 // CHECK:       loop.kernel @pieces(
-// CHECK:         %[[H:.+]] = arith.truncf %[[A:.+]] : f32 to bf16
+// CHECK:         %[[SCALE:.+]] = arith.constant 0x4B800000 : f32
+// CHECK:         %[[A:.+]] = arith.mulf %{{.+}}, %[[SCALE]]
+// CHECK-NEXT:    %[[H:.+]] = arith.truncf %[[A]] : f32 to bf16
 // CHECK-NEXT:    loop.store %[[H]], %{{.+}}[0, %{{.+}}]
 // CHECK-NEXT:    %[[E:.+]] = arith.extf %[[H]]
 // CHECK-NEXT:    %[[R:.+]] = arith.subf %[[A]], %[[E]]
-// CHECK-NEXT:    %[[S:.+]] = arith.mulf %[[R]], %{{.+}}
-// CHECK-NEXT:    %[[M:.+]] = arith.truncf %[[S]]
+// CHECK-NEXT:    %[[M:.+]] = arith.truncf %[[R]]
 // CHECK-NEXT:    loop.store %[[M]], %{{.+}}[1, %{{.+}}]
 // CHECK:         loop.store %{{.+}}, %{{.+}}[2, %{{.+}}]
 // REMARK: SplitPieces | Category:deplo-split-pieces | Function=mm | Remark="operands go through memory as pieces of bf16: blocks of 128x128
@@ -106,6 +109,44 @@ loop.kernel @computed(%x: memref<2048x1024xf32>, %w: memref<1024x2048xf32>, %y: 
         loop.yield %p : f32
       }
       loop.store %s, %y[%i, %j] : memref<2048x2048xf32>
+    }
+  }
+}
+
+// -----
+
+// So few products are added more exactly by multiply-adds; what is a part of a
+// long sum is not one of these.
+
+// CHECK-LABEL: loop.kernel @few
+// CHECK-SAME:    tile.pieces
+// FEW-LABEL:   loop.kernel @few
+// FEW-NOT:       tile.pieces
+// FEW-LABEL:   loop.kernel @part
+// FEW-SAME:      tile.pieces
+loop.kernel @few(%x: memref<8192x128xf32>, %w: memref<128x8192xf32>, %y: memref<8192x8192xf32>) {
+  loop.for %i = 0 to 8192 {
+    loop.for %j = 0 to 8192 {
+      %s = loop.reduce add %k = 0 to 128 : f32 {
+        %a = loop.load %x[%i, %k] : memref<8192x128xf32>
+        %b = loop.load %w[%k, %j] : memref<128x8192xf32>
+        %p = arith.mulf %a, %b : f32
+        loop.yield %p : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<8192x8192xf32>
+    }
+  }
+}
+loop.kernel @part(%x: memref<8192x128xf32>, %w: memref<128x8192xf32>, %y: memref<8192x8192xf32>) {
+  loop.for %i = 0 to 8192 {
+    loop.for %j = 0 to 8192 {
+      %s = loop.reduce add %k = 0 to 128 : f32 attributes {tile.part_of = 2048 : i64} {
+        %a = loop.load %x[%i, %k] : memref<8192x128xf32>
+        %b = loop.load %w[%k, %j] : memref<128x8192xf32>
+        %p = arith.mulf %a, %b : f32
+        loop.yield %p : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<8192x8192xf32>
     }
   }
 }

@@ -49,6 +49,10 @@ inline LayoutAttr getLayout(mlir::Value tile) {
   return getLayout(tile.getType());
 }
 
+/// Pieces in memory are of f32 times two to this power, so that all of its
+/// numbers, down to the least subnormal one, are sums of three of bf16.
+inline constexpr int exponentOfPieces = 24;
+
 /// The layouts of a tile.dot's tiles.
 struct DotLayouts {
   LinearLayout lhs, rhs, accumulator;

@@ -21,6 +21,8 @@ def Tile_Dialect : Dialect {
     - `tile.target` (`#tile.target`) on a module: the machine that is compiled for;
     - `tile.pieces` (array of i64) on a kernel: its last arguments hold the pieces
       of bf16 of these arguments of f32 (`split_pieces`);
+    - `tile.part_of` (i64) on `loop.reduce`: of how many elements the sum is that
+      it computes a part of (`split_matmul_k`);
     - `tile.launch` (`#tile.launch`) on the device function that a kernel became;
     - `tile.unroll` (i64) on `scf.for`: how often the loop is unrolled.
   }];

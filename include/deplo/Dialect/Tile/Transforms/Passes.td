@@ -123,7 +123,7 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
-    Option<"precision", "precision", "std::string", "\"ieee\"",
+    Option<"precision", "precision", "std::string", "\"f32\"",
            "what products of f32 may be computed in: ieee, f32 or tf32">,
     ListOption<"withoutWgmma", "without-wgmma", "std::string",
                "kernels that wgmma doesn't suit, by name">];
@@ -215,7 +215,7 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
       loop.for %i = 0 to 32 {
         loop.for %j = 0 to 256 {
           loop.for %l = 0 to 16 {
-            %0 = loop.reduce add %k = 0 to 128 : f32 {
+            %0 = loop.reduce add %k = 0 to 128 : f32 attributes {tile.part_of = 2048 : i64} {
               %1 = loop.load %arg1[%i, %l, %k] : memref<32x16x128xf32>
               %2 = loop.load %arg2[%l, %k, %j] : memref<16x128x256xf32>
               %3 = arith.mulf %1, %2 : f32
@@ -242,7 +242,7 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
   let options = [
     Option<"pin", "pin", "std::string", "", "knobs decided already, of which this step reads split_k=4">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
-    Option<"precision", "precision", "std::string", "\"ieee\"",
+    Option<"precision", "precision", "std::string", "\"f32\"",
            "what products of f32 may be computed in: ieee, f32 or tf32">];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
@@ -281,7 +281,7 @@ def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
-    Option<"precision", "precision", "std::string", "\"ieee\"",
+    Option<"precision", "precision", "std::string", "\"f32\"",
            "what products of f32 may be computed in: ieee, f32 or tf32">,
     ListOption<"withoutWgmma", "without-wgmma", "std::string",
                "kernels that wgmma doesn't suit, by name">];
@@ -325,7 +325,7 @@ def TransposeOperandsPass : Pass<"deplo-transpose-operands", "::mlir::ModuleOp">
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as transpose_smem=never">,
     Option<"worth", "worth", "double", "0.93", "the part of a contraction's time that it may take with the copies">,
-    Option<"precision", "precision", "std::string", "\"ieee\"",
+    Option<"precision", "precision", "std::string", "\"f32\"",
            "what products of f32 may be computed in: ieee, f32 or tf32">];
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect"];
 }
@@ -365,7 +365,7 @@ def PackOperandsPass : Pass<"deplo-pack-operands", "::mlir::ModuleOp"> {
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
-    Option<"precision", "precision", "std::string", "\"ieee\"",
+    Option<"precision", "precision", "std::string", "\"f32\"",
            "what products of f32 may be computed in: ieee, f32 or tf32">,
     ListOption<"withoutWgmma", "without-wgmma", "std::string",
                "kernels that wgmma doesn't suit, by name">];

@@ -115,8 +115,15 @@ mlir::FailureOr<Precision> parsePrecision(llvm::StringRef text,
 bool suitsMma(loop::Contraction &contraction, Precision precision,
               const TargetDescription &target);
 
-/// Whether they do, and are quicker than multiply-adds, which are as exact as
-/// any precision asks.
+/// The attribute of a reduction that says what it computes a part of.
+inline constexpr llvm::StringLiteral partOfAttrName = "tile.part_of";
+
+/// Whether sums of f32 by wgmma of pieces have no larger errors than those of a
+/// library of kernels in f32: docs/rationale/precision-modes.md, "Errors".
+bool areExactInPieces(loop::Contraction &contraction);
+
+/// Whether they do, and are to be chosen over multiply-adds where no atom is
+/// pinned: sums of pieces by mma.sync may have larger errors.
 bool prefersMma(loop::Contraction &contraction, Precision precision,
                 const TargetDescription &target);
 
@@ -152,7 +159,7 @@ bool suitsPieces(loop::Contraction &contraction, Precision precision,
                  const TargetDescription &target, const SymbolicSizes &sizes);
 
 /// The schedule of a contraction by wgmma of pieces, if it is one that `atom`
-/// pins or takes less time than all others.
+/// pins, or is exact and takes less time than all others.
 std::optional<MmaChoice>
 choosePieces(loop::Contraction &contraction, Precision precision,
              const TargetDescription &target, const SymbolicSizes &sizes,
