@@ -182,6 +182,19 @@ def test_stored_by_tensor_maps(m, n, k, schedule, dtype):
     assert "st.global" not in ptx
 
 
+def test_small_pieces_are_not_stored_by_tensor_maps():
+    """A pad's warps hold pieces of 64 bytes: bulk copies begin at multiples of 128."""
+
+    def function(x, w):
+        return F.pad(x @ w, (3, 5))
+
+    x, w = randn(128, 64, dtype=torch.bfloat16), randn(64, 128, dtype=torch.bfloat16, seed=1)
+    pins = "atom=wgmma,tma_store=always"
+    (got,) = run(function, (x, w), "emu", target="sm_90a", schedule=pins)
+    (want,) = wanted(function, (x, w))
+    check(got, want, sum_units(64) + 4, F.pad(x.double().abs() @ w.double().abs(), (3, 5)), pins)
+
+
 def test_sums_of_f32_stored_by_tensor_maps():
     """What stmatrix doesn't write goes to shared memory in pairs."""
 

@@ -53,8 +53,14 @@ void KernelEmitter::emitAlloc(tile::AllocOp op) {
   // Units beside the threads swizzle addresses, not offsets in the buffer.
   constexpr int64_t widestAccess = 16;
   int64_t period = op.getType().getModel().swizzle.getPeriod();
-  mapping.map(op.getResult(), allocateShared(op.getType().getSizeInBytes(),
-                                             std::max(period, widestAccess)));
+  bool isCopiedInBulk = llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<tile::TmaStoreOp>(user);
+  });
+  mapping.map(op.getResult(),
+              allocateShared(op.getType().getSizeInBytes(),
+                             std::max(period, isCopiedInBulk
+                                                  ? tile::bulkCopyAlignment
+                                                  : widestAccess)));
 }
 
 void KernelEmitter::emitSlot(tile::SlotOp op) {

@@ -107,6 +107,13 @@ FailureOr<TmaStoreOp> tile::storeByTma(StoreOp store, int64_t alignment,
   auto buffer = BufferType::get(
       context, shape, type.getElementType(),
       SharedAttr::get(context, /*pad=*/0, isSwizzled ? rowBytes : 0));
+  int64_t ofWarp = buffer.getSizeInBytes() / (shape[0] * shape[1]);
+  if (ofWarp % bulkCopyAlignment != 0) {
+    reason = "pieces of " + std::to_string(ofWarp) +
+             " bytes begin where bulk copies may not, at multiples of " +
+             std::to_string(bulkCopyAlignment);
+    return failure();
+  }
   if (buffer.getSizeInBytes() > mostBytes) {
     reason = "there is no room for pieces of " +
              std::to_string(buffer.getSizeInBytes()) + " bytes";

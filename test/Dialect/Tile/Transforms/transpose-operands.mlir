@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-transpose-operands)' | FileCheck %s
-// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-transpose-operands)' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-transpose-operands -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-transpose-operands{precision=ieee})' | FileCheck %s
+// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-transpose-operands{precision=ieee})' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-transpose-operands -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-transpose-operands{pin=transpose_smem=never})' | FileCheck %s --check-prefix=NEVER
 // RUN: not deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-transpose-operands{precision=half})' -o /dev/null 2>&1 | FileCheck %s --check-prefix=PRECISION
 

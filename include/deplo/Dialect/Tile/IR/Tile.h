@@ -53,6 +53,10 @@ inline LayoutAttr getLayout(mlir::Value tile) {
 /// numbers, down to the least subnormal one, are sums of three of bf16.
 inline constexpr int exponentOfPieces = 24;
 
+/// What addresses of shared memory are multiples of that tensor maps copy from
+/// (PTX ISA, cp.async.bulk.tensor).
+inline constexpr int64_t bulkCopyAlignment = 128;
+
 /// The layouts of a tile.dot's tiles.
 struct DotLayouts {
   LinearLayout lhs, rhs, accumulator;
