@@ -52,7 +52,8 @@ std::optional<WarpPieces> WarpPieces::get(const LinearLayout &layout,
   ofPiece[unsigned(InputDim::Lane)] = bases[unsigned(InputDim::Lane)];
   WarpPieces result;
   result.pieces.push_back({Coordinates(rank, 0), {0}});
-  for (auto [bit, move] : llvm::enumerate(bases[unsigned(InputDim::Register)])) {
+  for (auto [bit, move] :
+       llvm::enumerate(bases[unsigned(InputDim::Register)])) {
     int32_t mask = 1 << bit;
     if (isInside(move)) {
       ofPiece[unsigned(InputDim::Register)].push_back(move);

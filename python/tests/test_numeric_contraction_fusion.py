@@ -43,7 +43,7 @@ def check_all(function, inputs, device, what):
 
 def kernels_of(function, inputs, level="loop", schedule=""):
     text = import_program(function, inputs).text
-    options = Options(level=level, target="sm_90a", schedule=schedule)
+    options = Options(level=level, target="sm_90a", schedule=schedule, precision="ieee")
     return compile_ir(text, options).report["kernels"]
 
 

@@ -223,7 +223,11 @@ def test_precisions_are_named(device):
 def test_tensor_cores_round_no_f32_unasked():
     with pytest.raises(Error, match="choose precision=f32 or tf32 for f32"):
         deplo.compile(
-            torch.matmul, (randn(32, 32), randn(32, 32)), device="emu", schedule="atom=mma_sync"
+            torch.matmul,
+            (randn(32, 32), randn(32, 32)),
+            device="emu",
+            schedule="atom=mma_sync",
+            precision="ieee",
         )
 
 

@@ -253,4 +253,11 @@ def test_chosen_by_itself():
 def test_f32_is_refused():
     x, w = randn(64, 64), randn(64, 64)
     with pytest.raises(Error, match=r"drop (the atom|atom=wgmma)"):
-        deplo.compile(torch.matmul, (x, w), device="emu", target="sm_90a", schedule="atom=wgmma")
+        deplo.compile(
+            torch.matmul,
+            (x, w),
+            device="emu",
+            target="sm_90a",
+            schedule="atom=wgmma",
+            precision="ieee",
+        )

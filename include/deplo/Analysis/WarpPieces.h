@@ -18,8 +18,8 @@ namespace deplo {
 struct WarpPieces {
   /// Which register and lane of the warp hold which element of a piece.
   LinearLayout layout;
-  /// For each piece, where it is in the warp's part, and the tile's register for
-  /// each register of `layout`.
+  /// For each piece, where it is in the warp's part, and the tile's register
+  /// for each register of `layout`.
   struct Piece {
     Coordinates start;
     llvm::SmallVector<int32_t> registers;

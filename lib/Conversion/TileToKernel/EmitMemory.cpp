@@ -56,11 +56,11 @@ void KernelEmitter::emitAlloc(tile::AllocOp op) {
   bool isCopiedInBulk = llvm::any_of(op->getUsers(), [](Operation *user) {
     return isa<tile::TmaStoreOp>(user);
   });
-  mapping.map(op.getResult(),
-              allocateShared(op.getType().getSizeInBytes(),
-                             std::max(period, isCopiedInBulk
-                                                  ? tile::bulkCopyAlignment
-                                                  : widestAccess)));
+  mapping.map(
+      op.getResult(),
+      allocateShared(op.getType().getSizeInBytes(),
+                     std::max(period, isCopiedInBulk ? tile::bulkCopyAlignment
+                                                     : widestAccess)));
 }
 
 void KernelEmitter::emitSlot(tile::SlotOp op) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// tile.tma_store: each warp by itself writes piece after piece to shared memory,
-// and one of its lanes starts the copies.
+// tile.tma_store: each warp by itself writes piece after piece to shared
+// memory, and one of its lanes starts the copies.
 
 #include "KernelEmitter.h"
 
@@ -31,8 +31,8 @@ static SmallVector<Value> getWarpStart(ImplicitLocOpBuilder &builder,
          llvm::enumerate(layout.getBasis(InputDim::Warp, bit)))
       if (distance != 0)
         start[dim] = builder.createOrFold<arith::AddIOp>(
-            start[dim], builder.createOrFold<arith::MulIOp>(isSet,
-                                                            number(distance)));
+            start[dim],
+            builder.createOrFold<arith::MulIOp>(isSet, number(distance)));
   }
   return start;
 }
@@ -46,9 +46,8 @@ static Value ofLanes(ImplicitLocOpBuilder &builder, Value pointer) {
     return arith::ConstantIntOp::create(builder, i32, value);
   };
   Value address = NVVM::ShflOp::create(
-      builder, i32, number(-1),
-      LLVM::PtrToIntOp::create(builder, i32, pointer), number(0), number(31),
-      NVVM::ShflKind::idx, UnitAttr());
+      builder, i32, number(-1), LLVM::PtrToIntOp::create(builder, i32, pointer),
+      number(0), number(31), NVVM::ShflKind::idx, UnitAttr());
   return LLVM::IntToPtrOp::create(builder, pointer.getType(), address);
 }
 
@@ -65,10 +64,10 @@ void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
   // Of neighbours in a thread, if no matrices are written.
   int64_t width = 1;
   constexpr int64_t widestAccess = 16;
-  for (unsigned bit = 0; bit < pieces.layout.getNumBits(InputDim::Register) &&
-                         2 * width * elementBytes <= widestAccess &&
-                         pieces.layout.getBasis(InputDim::Register,
-                                                bit)[rank - 1] == width;
+  for (unsigned bit = 0;
+       bit < pieces.layout.getNumBits(InputDim::Register) &&
+       2 * width * elementBytes <= widestAccess &&
+       pieces.layout.getBasis(InputDim::Register, bit)[rank - 1] == width;
        ++bit)
     width *= 2;
 
@@ -81,8 +80,8 @@ void KernelEmitter::emitTmaStore(tile::TmaStoreOp op) {
   Value memory = ofLanes(builder, lookup(op.getBuffer()));
   Value ofWarp = toIndex(warp);
   SmallVector<Value> warpStart = getWarpStart(builder, layout, warp);
-  SmallVector<int64_t> dims = tile::getSpannedDims(
-      op.getDims(), op.getMemRefType().getRank(), rank);
+  SmallVector<int64_t> dims =
+      tile::getSpannedDims(op.getDims(), op.getMemRefType().getRank(), rank);
   Value map = getMap(getTensorMap(kernel, op));
   Value isFirst = getIsZero(lane, 31);
   Value all = arith::ConstantIntOp::create(builder, i32, wholeWarp);

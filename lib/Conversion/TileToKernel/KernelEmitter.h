@@ -131,9 +131,10 @@ private:
   struct Pieces;
   Pieces splitIntoPieces(mlir::Value first, mlir::Value second);
   void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
-  void emitMatrixWrite(
-      const MatrixAccess &access, llvm::ArrayRef<mlir::Value> elements,
-      llvm::function_ref<mlir::Value(mlir::ValueRange)> getPointer);
+  void
+  emitMatrixWrite(const MatrixAccess &access,
+                  llvm::ArrayRef<mlir::Value> elements,
+                  llvm::function_ref<mlir::Value(mlir::ValueRange)> getPointer);
   mlir::Value getWord(mlir::Value tile, int64_t first);
   mlir::Value withWord(mlir::Value tile, int64_t first, mlir::Value word);
   mlir::Value getMmaOperandWord(mlir::Value word);

@@ -138,12 +138,12 @@ TensorMapAttr getTensorMap(TmaStoreOp store, int64_t argument,
     reason = "copies from a buffer with a pad or with split rows";
     return {};
   }
-  return getTensorMap(
-      store.getMemRefType(),
-      getSpannedDims(store.getDims(), store.getMemRefType().getRank(),
-                     store.getPieceShape().size()),
-      store.getPieceShape(), store.getBounds(), layout.getSwizzle(), argument,
-      reason);
+  return getTensorMap(store.getMemRefType(),
+                      getSpannedDims(store.getDims(),
+                                     store.getMemRefType().getRank(),
+                                     store.getPieceShape().size()),
+                      store.getPieceShape(), store.getBounds(),
+                      layout.getSwizzle(), argument, reason);
 }
 
 } // namespace deplo::tile

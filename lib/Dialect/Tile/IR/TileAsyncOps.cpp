@@ -205,9 +205,8 @@ ParseResult EachTileOp::parse(OpAsmParser &parser, OperationState &result) {
     argument.type = builder.getIndexType();
   result.addAttribute(getBlocksAttrName(result.name),
                       builder.getI64IntegerAttr(blocks));
-  return failure(
-      parser.parseRegion(*result.addRegion(), arguments) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes));
+  return failure(parser.parseRegion(*result.addRegion(), arguments) ||
+                 parser.parseOptionalAttrDictWithKeyword(result.attributes));
 }
 
 void EachTileOp::print(OpAsmPrinter &printer) {

@@ -216,14 +216,12 @@ AtomAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 // ScheduleAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                     ArrayRef<int64_t> block, int64_t warps, int64_t vector,
-                     int64_t cluster, int64_t chunk, int64_t unroll,
-                     ArrayRef<int64_t> thread, int64_t stages, AtomKind atom,
-                     ArrayRef<int64_t> warpTile, Precision, Choice, Choice,
-                     Choice, Choice, Choice, Choice, Choice, Choice, Choice,
-                     Choice) {
+LogicalResult ScheduleAttr::verify(
+    llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> block,
+    int64_t warps, int64_t vector, int64_t cluster, int64_t chunk,
+    int64_t unroll, ArrayRef<int64_t> thread, int64_t stages, AtomKind atom,
+    ArrayRef<int64_t> warpTile, Precision, Choice, Choice, Choice, Choice,
+    Choice, Choice, Choice, Choice, Choice, Choice) {
   auto isPowerOfTwo = [](int64_t value) {
     return value > 0 && llvm::isPowerOf2_64(value);
   };

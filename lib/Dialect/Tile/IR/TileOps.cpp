@@ -333,10 +333,9 @@ LogicalResult TmaStoreOp::verify() {
   int64_t warps = kernel ? kernel.getWarps().value_or(1) : 1;
   if (buffer.getRank() != tile.getRank() + 2 || buffer.getShape()[1] != warps ||
       buffer.getElementType() != tile.getElementType()) // C2
-    return emitOpError() << "has a buffer of " << buffer
-                         << ", expected slots, " << warps
-                         << " warps and a piece of the " << tile.getRank()
-                         << " dimensions of the tile";
+    return emitOpError() << "has a buffer of " << buffer << ", expected slots, "
+                         << warps << " warps and a piece of the "
+                         << tile.getRank() << " dimensions of the tile";
   std::string reason;
   if (!getTensorMap(*this, /*argument=*/0, reason)) // C3
     return emitOpError() << reason;
@@ -345,8 +344,8 @@ LogicalResult TmaStoreOp::verify() {
     return success();
   std::optional<WarpPieces> pieces =
       WarpPieces::get(layout.getLinearLayout(), getPieceShape());
-  if (!pieces || ArrayRef<int64_t>(pieces->layout.getShape()) !=
-                     getPieceShape()) // C4
+  if (!pieces ||
+      ArrayRef<int64_t>(pieces->layout.getShape()) != getPieceShape()) // C4
     return emitOpError("has a tile of which warps hold no such pieces");
   if (pieces->pieces.size() % getSlots() != 0) // C4
     return emitOpError() << "has " << getSlots() << " slots for "

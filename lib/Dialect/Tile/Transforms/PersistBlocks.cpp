@@ -26,11 +26,12 @@
 //       ...
 //     tile.store %e, %y[%i, %j]
 //
-// Legality: tiles are independent of one another. The chunks of all of a block's
-// tiles are numbered one after the other, and what slots and phases are of a
-// chunk's number they are of the variable of the loop, from which alone they are
-// computed. Each slot is released once for each time that it is filled. Warps
-// share nothing else that a tile could find in use by the one before it.
+// Legality: tiles are independent of one another. The chunks of all of a
+// block's tiles are numbered one after the other, and what slots and phases are
+// of a chunk's number they are of the variable of the loop, from which alone
+// they are computed. Each slot is released once for each time that it is
+// filled. Warps share nothing else that a tile could find in use by the one
+// before it.
 
 #include "PassSupport.h"
 #include "deplo/Analysis/Occupancy.h"
@@ -274,24 +275,26 @@ static int64_t countBlocksAtOnce(KernelOp kernel, TargetAttr target) {
     ArrayRef<int64_t> registers = producer.getRegisters();
     int64_t ofBlock =
         (registers[0] * producer.warps + registers[1] * warps) * lanes;
-    room = std::min({room, target.getRegistersPerMultiprocessor() / ofBlock,
-                     target.getWarpsPerMultiprocessor() /
-                         (warps + producer.warps)});
+    room = std::min(
+        {room, target.getRegistersPerMultiprocessor() / ofBlock,
+         target.getWarpsPerMultiprocessor() / (warps + producer.warps)});
   }
   return std::max<int64_t>(room, 1) * target.getMultiprocessors();
 }
 
 namespace {
 
-struct PersistBlocksPass : tile::impl::PersistBlocksPassBase<PersistBlocksPass> {
+struct PersistBlocksPass
+    : tile::impl::PersistBlocksPassBase<PersistBlocksPass> {
   using PersistBlocksPassBase::PersistBlocksPassBase;
 
   void runOnOperation() override {
     constexpr int64_t numberLimit = int64_t(1) << 30;
     KernelOp kernel = getOperation();
-    FailureOr<Choice> choice = getChoice(kernel, mode, [](ScheduleAttr schedule) {
-      return schedule.getPersistBlocks();
-    });
+    FailureOr<Choice> choice =
+        getChoice(kernel, mode, [](ScheduleAttr schedule) {
+          return schedule.getPersistBlocks();
+        });
     if (failed(choice))
       return signalPassFailure();
     auto options = remark::RemarkOpts::name("PersistBlocks")

@@ -87,8 +87,8 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
       choice->cluster, choice->chunk, choice->unroll, /*thread=*/{},
       /*stages=*/1, AtomKind::FMA, /*warpTile=*/{}, Precision::IEEE,
       pins.stageInputs, pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem,
-      pins.padSmem, pins.programmaticLaunch, pins.tmaCopy,
-      pins.warpSpecialize, pins.tmaStore, pins.persistBlocks));
+      pins.padSmem, pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize,
+      pins.tmaStore, pins.persistBlocks));
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("SelectSchedule")
                                         .category(DEBUG_TYPE)
                                         .function(kernel.getSymName()))
@@ -157,7 +157,8 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice.stages, atom,
       {choice.warpRows, choice.warpColumns}, mode, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
-      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize, pins.tmaStore, pins.persistBlocks));
+      pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize, pins.tmaStore,
+      pins.persistBlocks));
   report(contraction, choice);
   return success();
 }

@@ -155,10 +155,10 @@ std::optional<Split> SplitReducePass::choose(loop::KernelOp kernel,
   std::optional<Split> best;
   double quickest = HUGE_VAL;
   bool isShared = whole && whole->cluster > 1;
-  double nanoseconds = whole ? whole->nanoseconds *
-                                   (isShared ? worthMoreThanCluster
-                                             : worthSplitting)
-                             : 0;
+  double nanoseconds =
+      whole ? whole->nanoseconds *
+                  (isShared ? worthMoreThanCluster : worthSplitting)
+            : 0;
   int64_t first = parts ? int64_t(parts) : 2;
   int64_t last = parts ? int64_t(parts) : most;
   for (int64_t count = first; count <= last; count *= 2) {

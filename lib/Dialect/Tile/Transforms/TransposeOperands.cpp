@@ -100,14 +100,14 @@ static bool isTransposable(const loop::Contraction::Operand &operand,
 /// `worth` of the time without.
 static std::optional<Transposition>
 chooseTransposition(loop::Contraction &contraction, Precision mode,
+                    std::optional<AtomKind> atom,
                     const TargetDescription &target, double worth) {
   constexpr int64_t leastBytes = 4;
   ContractionFacts facts =
       getContractionFacts(contraction, getPrecisionOfFMA(mode));
   if (facts.elementBytes < leastBytes ||
       prefersMma(contraction, mode, target) ||
-      choosePieces(contraction, mode, target, SymbolicSizes(), {},
-                   /*atom=*/std::nullopt))
+      choosePieces(contraction, mode, target, SymbolicSizes(), {}, atom))
     return std::nullopt;
   Value depth = contraction.reduce.getInductionVar();
   std::string error;
@@ -178,11 +178,13 @@ struct TransposeOperandsPass
     llvm::StringMap<Transposition> changed;
     for (auto kernel : module.getOps<loop::KernelOp>()) {
       auto contraction = loop::findContraction(kernel);
-      if (!contraction || pins->transposeSmem != Choice::Auto ||
+      bool isByMultiplyAdds = !pins->atom || *pins->atom == AtomKind::FMA;
+      if (!contraction || !isByMultiplyAdds ||
+          pins->transposeSmem != Choice::Auto ||
           !SymbolicSizes::get(kernel).empty())
         continue;
-      auto transposition =
-          chooseTransposition(*contraction, *mode, describe(target), worth);
+      auto transposition = chooseTransposition(*contraction, *mode, pins->atom,
+                                               describe(target), worth);
       if (!transposition)
         continue;
       for (unsigned number : transposition->arguments) {

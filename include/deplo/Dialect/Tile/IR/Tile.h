@@ -100,8 +100,8 @@ llvm::SmallVector<int64_t>
 getSpannedDims(std::optional<llvm::ArrayRef<int64_t>> dims, int64_t memrefRank,
                int64_t tileRank);
 
-/// The axis that `value` is a coordinate along, of a kernel or of the tiles that
-/// its blocks run; none if it is something else.
+/// The axis that `value` is a coordinate along, of a kernel or of the tiles
+/// that its blocks run; none if it is something else.
 std::optional<AxisAttr> getAxisOf(mlir::Value value);
 
 /// Whether `op`, or one inside of it, reads or writes global memory.

@@ -370,8 +370,8 @@ mlir::FailureOr<ProducerOp> warpSpecialize(mlir::scf::ForOp loop,
                                            llvm::ArrayRef<int64_t> registers,
                                            std::string &reason);
 
-/// Has `blocks` blocks run the tiles of a kernel with a producer in turn. Leaves
-/// it as it is and gives the reason if it can't.
+/// Has `blocks` blocks run the tiles of a kernel with a producer in turn.
+/// Leaves it as it is and gives the reason if it can't.
 mlir::LogicalResult persistBlocks(KernelOp kernel, int64_t blocks,
                                   std::string &reason);
 
