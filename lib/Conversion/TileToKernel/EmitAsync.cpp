@@ -64,12 +64,7 @@ void KernelEmitter::emitMBarriers(tile::MBarriersOp op) {
   Type i32 = builder.getI32Type();
   {
     OpBuilder::InsertionGuard guard(builder);
-    Value isFirst =
-        arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, thread,
-                              arith::ConstantIntOp::create(builder, i32, 0));
-    builder.setInsertionPointToStart(
-        scf::IfOp::create(builder, isFirst, /*withElseRegion=*/false)
-            .thenBlock());
+    enterFirstThread();
     Value arrivals =
         arith::ConstantIntOp::create(builder, i32, op.getArrivals());
     for (int64_t i = 0; i < count; ++i)
@@ -120,13 +115,7 @@ void KernelEmitter::emitTmaCopy(tile::TmaCopyOp op) {
   Type i32 = builder.getI32Type();
   Value barrier = getMBarrier(lookup(op.getBarriers()), lookup(op.getIndex()));
   if (!isSingleThread)
-    builder.setInsertionPointToStart(
-        scf::IfOp::create(builder,
-                          arith::CmpIOp::create(
-                              builder, arith::CmpIPredicate::eq, thread,
-                              arith::ConstantIntOp::create(builder, i32, 0)),
-                          /*withElseRegion=*/false)
-            .thenBlock());
+    enterFirstThread();
   tile::BufferType buffer = op.getBuffer().getType();
   Value bytes =
       arith::ConstantIntOp::create(builder, i32, buffer.getSizeInBytes());
