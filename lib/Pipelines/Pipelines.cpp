@@ -70,35 +70,30 @@ void buildLoopPipeline(OpPassManager &manager,
 
 void buildTilePipeline(OpPassManager &manager,
                        const CompilePipelineOptions &options) {
-  tile::TransposeOperandsPassOptions transpose;
-  transpose.pin = options.schedule;
-  transpose.precision = options.precision;
-  manager.addPass(tile::createTransposeOperandsPass(transpose));
-  tile::SplitMatmulKPassOptions splitK;
-  splitK.pin = options.schedule;
-  splitK.alignment = options.alignment;
-  splitK.precision = options.precision;
-  manager.addPass(tile::createSplitMatmulKPass(splitK));
-  tile::SplitPiecesPassOptions pieces;
-  pieces.pin = options.schedule;
-  pieces.precision = options.precision;
-  pieces.withoutWgmma.assign(options.withoutWgmma.begin(),
+  // What all steps that estimate contractions are told.
+  auto tell = [&](auto step) {
+    step.pin = options.schedule;
+    step.precision = options.precision;
+    return step;
+  };
+  auto tellOfWgmma = [&](auto step) {
+    step.withoutWgmma.assign(options.withoutWgmma.begin(),
                              options.withoutWgmma.end());
-  manager.addPass(tile::createSplitPiecesPass(pieces));
-  tile::PackOperandsPassOptions pack;
-  pack.pin = options.schedule;
+    return tell(step);
+  };
+  manager.addPass(tile::createTransposeOperandsPass(
+      tell(tile::TransposeOperandsPassOptions())));
+  auto splitK = tell(tile::SplitMatmulKPassOptions());
+  splitK.alignment = options.alignment;
+  manager.addPass(tile::createSplitMatmulKPass(splitK));
+  manager.addPass(
+      tile::createSplitPiecesPass(tellOfWgmma(tile::SplitPiecesPassOptions())));
+  auto pack = tellOfWgmma(tile::PackOperandsPassOptions());
   pack.alignment = options.alignment;
-  pack.precision = options.precision;
-  pack.withoutWgmma.assign(options.withoutWgmma.begin(),
-                           options.withoutWgmma.end());
   manager.addPass(tile::createPackOperandsPass(pack));
   manager.addPass(tile::createConcatGridsPass());
-  tile::SelectSchedulePassOptions schedule;
-  schedule.pin = options.schedule;
+  auto schedule = tellOfWgmma(tile::SelectSchedulePassOptions());
   schedule.alignment = options.alignment;
-  schedule.precision = options.precision;
-  schedule.withoutWgmma.assign(options.withoutWgmma.begin(),
-                               options.withoutWgmma.end());
   manager.addPass(tile::createSelectSchedulePass(schedule));
   manager.addPass(tile::createTileifyPass());
   OpPassManager &kernel = manager.nest<tile::KernelOp>();

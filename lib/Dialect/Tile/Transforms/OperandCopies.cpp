@@ -185,4 +185,20 @@ void replaceOperands(ModuleOp module, const OperandForm &form,
     }
 }
 
+void replaceOperands(ModuleOp module, const OperandForm &form,
+                     const llvm::StringMap<SmallVector<unsigned>> &copied) {
+  auto getOperands =
+      [&](loop::LaunchOp launch,
+          OperandCopies &copies) -> std::optional<SmallVector<Value>> {
+    auto found = copied.find(launch.getKernel());
+    if (found == copied.end())
+      return std::nullopt;
+    SmallVector<Value> operands(launch.getBuffers());
+    for (unsigned number : found->second)
+      operands[number] = copies.get(operands[number], launch);
+    return operands;
+  };
+  replaceOperands(module, form, getOperands);
+}
+
 } // namespace deplo::tile

@@ -13,6 +13,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace deplo::tile {
 
@@ -63,6 +64,12 @@ void replaceOperands(
     llvm::function_ref<std::optional<llvm::SmallVector<mlir::Value>>(
         loop::LaunchOp, OperandCopies &)>
         getOperands);
+
+/// Gives each launch of a kernel that `copied` names copies of its operands of
+/// those numbers.
+void replaceOperands(
+    mlir::ModuleOp module, const OperandForm &form,
+    const llvm::StringMap<llvm::SmallVector<unsigned>> &copied);
 
 } // namespace deplo::tile
 

@@ -65,7 +65,7 @@ struct PackOperandsPass : tile::impl::PackOperandsPassBase<PackOperandsPass> {
                             : TargetAttr();
     if (!target)
       return signalPassFailure();
-    llvm::StringMap<Packing> packed;
+    llvm::StringMap<SmallVector<unsigned>> packed;
     for (auto kernel : module.getOps<loop::KernelOp>()) {
       auto contraction = loop::findContraction(kernel);
       if (!contraction || !areOfTensorCores(*pins, *contraction) ||
@@ -84,7 +84,7 @@ struct PackOperandsPass : tile::impl::PackOperandsPassBase<PackOperandsPass> {
                            getMemrefName(argument), packing->reason);
         argument.setType(getPackedType(cast<MemRefType>(argument.getType())));
       }
-      packed[kernel.getSymName()] = *packing;
+      packed[kernel.getSymName()] = llvm::to_vector(packing->arguments);
     }
     if (packed.empty()) {
       remark::missed(module.getLoc(), options)
@@ -92,19 +92,7 @@ struct PackOperandsPass : tile::impl::PackOperandsPassBase<PackOperandsPass> {
                          "longer rows");
       return markAllAnalysesPreserved();
     }
-    auto getOperands =
-        [&](loop::LaunchOp launch,
-            OperandCopies &copies) -> std::optional<SmallVector<Value>> {
-      auto found = packed.find(launch.getKernel());
-      if (found == packed.end())
-        return std::nullopt;
-      SmallVector<Value> operands(launch.getBuffers());
-      for (unsigned number : found->second.arguments)
-        operands[number] = copies.get(operands[number], launch);
-      return operands;
-    };
-    replaceOperands(module, {"packed", getPackedType, writePacked},
-                    getOperands);
+    replaceOperands(module, {"packed", getPackedType, writePacked}, packed);
   }
 };
 

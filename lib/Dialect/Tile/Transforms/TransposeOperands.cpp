@@ -175,7 +175,7 @@ struct TransposeOperandsPass
                             : TargetAttr();
     if (!target)
       return signalPassFailure();
-    llvm::StringMap<Transposition> changed;
+    llvm::StringMap<SmallVector<unsigned>> changed;
     for (auto kernel : module.getOps<loop::KernelOp>()) {
       auto contraction = loop::findContraction(kernel);
       bool isByMultiplyAdds = !pins->atom || *pins->atom == AtomKind::FMA;
@@ -198,7 +198,7 @@ struct TransposeOperandsPass
         argument.setType(
             getTransposedType(cast<MemRefType>(argument.getType())));
       }
-      changed[kernel.getSymName()] = *transposition;
+      changed[kernel.getSymName()] = llvm::to_vector(transposition->arguments);
     }
     if (changed.empty()) {
       remark::missed(module.getLoc(), options)
@@ -206,19 +206,8 @@ struct TransposeOperandsPass
              "are transposed in memory";
       return markAllAnalysesPreserved();
     }
-    auto getOperands =
-        [&](loop::LaunchOp launch,
-            OperandCopies &copies) -> std::optional<SmallVector<Value>> {
-      auto found = changed.find(launch.getKernel());
-      if (found == changed.end())
-        return std::nullopt;
-      SmallVector<Value> operands(launch.getBuffers());
-      for (unsigned number : found->second.arguments)
-        operands[number] = copies.get(operands[number], launch);
-      return operands;
-    };
     replaceOperands(module, {"transposed", getTransposedType, writeTransposed},
-                    getOperands);
+                    changed);
   }
 };
 
