@@ -244,13 +244,20 @@ void ClusterClocks::proxyFence(const Warp &warp, uint32_t mask) {
   forLanes(mask, [&](unsigned lane) {
     Thread &thread = threads[threadNumber(warp, lane)];
     thread.own[uint32_t(Agent::Proxied)] = now;
+    thread.own[uint32_t(Agent::ProxiedCopy)] =
+        thread.own[uint32_t(Agent::Copy)];
     if (thread.base != lastBase || !lastResult) {
       lastBase = thread.base;
       auto result = std::make_shared<Clock>(*thread.base);
-      if (result->size() >= 2 * threadCount)
-        for (uint32_t i = 0; i < threadCount; ++i)
-          (*result)[threadCount + i] =
-              std::max((*result)[threadCount + i], (*result)[i]);
+      result->resize(
+          std::max(result->size(), size_t(kindsPerThread) * threadCount));
+      for (uint32_t i = 0; i < threadCount; ++i)
+        for (auto [from, to] : {std::pair(Agent::Thread, Agent::Proxied),
+                                std::pair(Agent::Copy, Agent::ProxiedCopy)}) {
+          uint32_t &passed = (*result)[uint32_t(to) * threadCount + i];
+          passed =
+              std::max(passed, (*result)[uint32_t(from) * threadCount + i]);
+        }
       lastResult = result;
     }
     thread.base = lastResult;
@@ -283,7 +290,7 @@ std::string ClusterClocks::describe(uint32_t component) const {
   if (cluster.blocks.size() > 1)
     thread += " of block " + triple(cluster.blocks[number / perBlock].index);
   static constexpr const char *agents[] = {
-      "",         "", "cp.async of ", "a bulk copy of ", "a bulk copy of ",
+      "",         "", "cp.async of ", "", "a bulk copy of ", "a bulk copy of ",
       "wgmma of "};
   return agents[component / threadCount] + thread;
 }
@@ -318,8 +325,13 @@ SharedClock ClusterClocks::merged(const SharedClock &a, const SharedClock &b) {
 
 bool ClusterClocks::isProxied(const Warp &warp, unsigned lane,
                               uint32_t component, uint32_t clock) const {
-  // Agents' own writes are the async proxy's already.
-  if (component >= threadCount)
+  uint32_t kind = component / threadCount, thread = component % threadCount;
+  Agent passed;
+  if (kind == uint32_t(Agent::Thread))
+    passed = Agent::Proxied;
+  else if (kind == uint32_t(Agent::Copy))
+    passed = Agent::ProxiedCopy;
+  else
     return true;
-  return isBefore(warp, lane, threadCount + component, clock);
+  return isBefore(warp, lane, uint32_t(passed) * threadCount + thread, clock);
 }

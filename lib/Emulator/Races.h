@@ -8,8 +8,9 @@
 // Threads share vector clocks where they know the same, which is what a
 // barrier makes of them.
 //
-// The async proxy sees a thread's writes only past a proxy fence: component
-// `Proxied` of a thread is the time of its writes that a fence has passed on.
+// The async proxy sees a thread's writes, and those of its cp.async, only past
+// a proxy fence: components `Proxied` and `ProxiedCopy` of a thread are the
+// times of what a fence has passed on.
 
 #ifndef DEPLO_LIB_EMULATOR_RACES_H
 #define DEPLO_LIB_EMULATOR_RACES_H
@@ -25,6 +26,7 @@ enum class Agent : uint8_t {
   Proxied,
   /// cp.async of a thread, by groups.
   Copy,
+  ProxiedCopy,
   /// Reads, and writes, of a thread's bulk copies in groups.
   BulkRead,
   BulkWrite,
@@ -99,7 +101,8 @@ public:
   void complete(const Warp &warp, unsigned lane, Agent agent, uint32_t clock);
   /// An agent's work at `clock` is known to who acquires `point`.
   void releaseAgent(SyncPoint &point, uint32_t component, uint32_t clock);
-  /// Whether a thread's write is known to have passed a proxy fence.
+  /// Whether a write is known to have passed a proxy fence, where it isn't the
+  /// async proxy's own.
   bool isProxied(const Warp &warp, unsigned lane, uint32_t component,
                  uint32_t clock) const;
   /// What any thread of the block knows of the others.
@@ -120,7 +123,7 @@ private:
     SharedForeign fencedForeign;
     uint32_t fencedNow = 0;
     /// Own components, from Proxied to Wgmma.
-    std::array<uint32_t, 6> own = {};
+    std::array<uint32_t, 7> own = {};
   };
 
   struct Fenced {

@@ -155,6 +155,41 @@ TEST(Async, TheAsyncProxyNeedsAFence) {
       << bad.findings();
 }
 
+/// cp.async writes through the generic proxy: what it brought needs a fence of
+/// the thread that waited for it, or of one that learnt of it.
+TEST(Async, TheAsyncProxyNeedsAFenceOfCopies) {
+  std::string body = std::string(perThread) + R"(
+  mov.u64 %rd5, buffer;
+  add.s64 %rd8, %rd5, %rd4;
+  cp.async.ca.shared.global [%rd8], [%rd2], 4;
+  cp.async.commit_group;
+  cp.async.wait_group 0;
+  fence.proxy.async.shared::cta; // own
+  bar.sync 0;
+  setp.ne.u32 %p1, %r0, 0;
+  @%p1 bra OUT;
+  fence.proxy.async.shared::cta; // all
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%rd5], 256;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+OUT:
+)";
+  std::string ofAll =
+      without(body, "  fence.proxy.async.shared::cta; // own\n");
+  std::string own = without(body, "  fence.proxy.async.shared::cta; // all\n");
+  for (const std::string &fenced : {own, ofAll}) {
+    Ran good = runBody(fenced, numbers(64), shared);
+    EXPECT_EQ(good.findings(), "");
+    EXPECT_EQ(good.out[63], 64u);
+  }
+  Ran bad = runBody(without(own, "  fence.proxy.async.shared::cta; // own\n"),
+                    numbers(64), shared);
+  EXPECT_TRUE(bad.has(Fault::Race)) << bad.findings();
+  EXPECT_NE(bad.findings().find("no fence.proxy.async"), std::string::npos)
+      << bad.findings();
+  EXPECT_NE(bad.findings().find("by cp.async of thread"), std::string::npos);
+}
+
 TEST(Async, MemoryMayNotBeReusedBeforeItWasRead) {
   Ran bad = runBody(without(bulkStore, "cp.async.bulk.wait_group.read 0;"),
                     numbers(64), shared);
