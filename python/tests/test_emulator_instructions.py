@@ -21,6 +21,7 @@ from deplo.errors import Error  # noqa: E402
 pytestmark = pytest.mark.usefixtures("compiler")
 
 
+@pytest.mark.skipif(not emulator_instructions.PAGE.is_file(), reason="only in a checkout")
 def test_the_page_is_what_the_emulator_does():
     assert emulator_instructions.page() == emulator_instructions.PAGE.read_text(), (
         "run benchmarks/emulator_instructions.py page --update"
