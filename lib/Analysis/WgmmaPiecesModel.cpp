@@ -52,10 +52,9 @@ static constexpr double fillBandwidth = 3.5;
 /// What counts of the shorter of computing and reading.
 static constexpr double shareOfStream = 0.25;
 
-/// What it takes to make the pieces of a number in registers: to read it, a
-/// multiplication, two subtractions, and to round and to unpack two numbers at
-/// a time.
-static constexpr double instructionsOfSplit = 8;
+/// Cycles of a warp for a number whose pieces it makes in registers, which
+/// other warpgroups' instructions don't hide.
+static constexpr double cyclesOfSplit = 14;
 /// What a thread holds of a chunk of the operand whose pieces it makes.
 static constexpr int64_t registersOfSplit = 40;
 
@@ -127,8 +126,7 @@ static double estimateChunk(const MmaChoice &choice,
   if (choice.whole != WholeOperand::None) {
     // The four warps of a group issue side by side.
     double numbers = double(facts.sums) * warpRows * choice.chunk / lanes;
-    split = numbers * instructionsOfSplit / cyclesPerNanosecond;
-    ofGroup += split;
+    split = groups * numbers * cyclesOfSplit / cyclesPerNanosecond;
     readOfRows = getBytes(choice, choice.whole) * instructionRows;
   }
   double readBytes =
@@ -141,7 +139,7 @@ static double estimateChunk(const MmaChoice &choice,
                              (bandwidthBurst * bandwidth),
                          blocks * copiedBytes / (fillBandwidth * bandwidth));
   double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
-  return std::max({arithmetic, shared, ofGroup, groups * split, fill, refill});
+  return std::max({arithmetic, shared, ofGroup, fill, refill}) + split;
 }
 
 static double getElements(const ContractionFacts &facts, bool ofRows) {
