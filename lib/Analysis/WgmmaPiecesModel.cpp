@@ -51,12 +51,37 @@ static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
 static constexpr double fillBandwidth = 3.5;
 /// What counts of the shorter of computing and reading.
 static constexpr double shareOfStream = 0.25;
+
+/// Cycles of a warp for a number whose pieces it makes in registers, which
+/// other warpgroups' instructions don't hide.
+static constexpr double cyclesOfSplit = 14;
+/// What a thread holds of a chunk of the operand whose pieces it makes.
+static constexpr int64_t registersOfSplit = 40;
+
+/// Bytes of an element of an operand in memory and in shared memory.
+static int64_t getBytes(const MmaChoice &choice, WholeOperand operand) {
+  constexpr int64_t wholeBytes = 4;
+  return choice.whole == operand ? wholeBytes : numPieces * pieceBytes;
+}
+
+/// Whether the instruction's rows are columns of the result.
+static bool isTransposed(const MmaChoice &choice) {
+  return choice.whole == WholeOperand::Rhs;
+}
+
+/// Of a warpgroup: columns of its instructions.
+static int64_t getColumns(const MmaChoice &choice) {
+  return isTransposed(choice) ? choice.warpRows : choice.warpColumns;
+}
+
 /// Of a multiprocessor's copies for a chunk.
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
-  return (choice.blockRows * facts.ofRows.count +
-          choice.blockColumns * facts.ofColumns.count) *
-         choice.chunk * numPieces * pieceBytes;
+  return (choice.blockRows * facts.ofRows.count *
+              getBytes(choice, WholeOperand::Lhs) +
+          choice.blockColumns * facts.ofColumns.count *
+              getBytes(choice, WholeOperand::Rhs)) *
+         choice.chunk;
 }
 
 static bool fits(MmaChoice &choice, const ContractionFacts &facts,
@@ -67,7 +92,8 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   // Accumulators, their rests, and what instructions of one of them add up.
   choice.registersPerThread =
       (2 * facts.sums + 1) * choice.warpRows * choice.warpColumns / lanes +
-      forAddresses;
+      forAddresses +
+      (choice.whole == WholeOperand::None ? 0 : registersOfSplit);
   choice.sharedBytes =
       getCopiedBytes(choice, facts) * choice.stages + barrierBytes;
   choice.blocksPerMultiprocessor = 1;
@@ -95,10 +121,17 @@ static double estimateChunk(const MmaChoice &choice,
                        (passNanoseconds + choice.warpRows * choice.warpColumns /
                                               lanes / cyclesPerNanosecond);
   double copiedBytes = getCopiedBytes(choice, facts);
-  double readBytes = double(facts.sums) * productsOfPieces * pieceBytes *
-                     choice.chunk * choice.blockRows / instructionRows *
-                     (choice.blockColumns / choice.warpColumns) *
-                     (instructionRows + choice.warpColumns);
+  double readOfRows = productsOfPieces * pieceBytes * instructionRows;
+  double split = 0;
+  if (choice.whole != WholeOperand::None) {
+    // The four warps of a group issue side by side.
+    double numbers = double(facts.sums) * warpRows * choice.chunk / lanes;
+    split = groups * numbers * cyclesOfSplit / cyclesPerNanosecond;
+    readOfRows = getBytes(choice, choice.whole) * instructionRows;
+  }
+  double readBytes =
+      double(facts.sums) * groups * choice.chunk *
+      (readOfRows + productsOfPieces * pieceBytes * getColumns(choice));
   double shared = (readBytes + costOfCopies * copiedBytes) / lineBytes /
                   cyclesPerNanosecond;
   double bandwidth = target.dramBytesPerSecond / 1e9;
@@ -106,29 +139,39 @@ static double estimateChunk(const MmaChoice &choice,
                              (bandwidthBurst * bandwidth),
                          blocks * copiedBytes / (fillBandwidth * bandwidth));
   double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
-  return std::max({arithmetic, shared, ofGroup, fill, refill});
+  return std::max({arithmetic, shared, ofGroup, fill, refill}) + split;
 }
 
-/// Of both operands.
-static double getElements(const ContractionFacts &facts) {
+static double getElements(const ContractionFacts &facts, bool ofRows) {
   return double(facts.batches) * facts.depth *
-         (facts.rows * facts.ofRows.count +
-          facts.columns * facts.ofColumns.count);
+         (ofRows ? facts.rows * facts.ofRows.count
+                 : facts.columns * facts.ofColumns.count);
 }
 
-/// What it takes to read all pieces.
-static double estimateStream(const ContractionFacts &facts,
+/// What it takes to read both operands.
+static double estimateStream(const MmaChoice &choice,
+                             const ContractionFacts &facts,
                              const TargetDescription &target) {
-  return estimateTransfer(getElements(facts) * numPieces * pieceBytes, target);
+  return estimateTransfer(
+      getElements(facts, true) * getBytes(choice, WholeOperand::Lhs) +
+          getElements(facts, false) * getBytes(choice, WholeOperand::Rhs),
+      target);
 }
 
-/// What kernels take that write the pieces of both operands.
-static double estimateSplit(const ContractionFacts &facts,
+/// What kernels take that write the pieces of operands to memory.
+static double estimateSplit(const MmaChoice &choice,
+                            const ContractionFacts &facts,
                             const TargetDescription &target) {
   constexpr int64_t wholeBytes = 4;
-  double bytes = getElements(facts) * (wholeBytes + numPieces * pieceBytes);
-  return estimateCopies(bytes, facts.ofRows.count + facts.ofColumns.count,
-                        target);
+  double elements = 0;
+  int64_t kernels = 0;
+  for (bool ofRows : {true, false})
+    if (choice.whole != (ofRows ? WholeOperand::Lhs : WholeOperand::Rhs)) {
+      elements += getElements(facts, ofRows);
+      kernels += ofRows ? facts.ofRows.count : facts.ofColumns.count;
+    }
+  return estimateCopies(elements * (wholeBytes + numPieces * pieceBytes),
+                        kernels, target);
 }
 
 /// What all blocks take, one on each multiprocessor, wave after wave.
@@ -148,58 +191,94 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                  blockNanoseconds);
     rest -= waves * wave;
   }
-  double streamed = estimateStream(facts, target);
+  double streamed = estimateStream(choice, facts, target);
   return std::max(nanoseconds, streamed) +
          std::min(nanoseconds, streamed) * shareOfStream +
-         estimateSplit(facts, target);
+         estimateSplit(choice, facts, target);
 }
 
 std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
                                              const TargetDescription &target,
                                              const MmaPins &pins,
                                              std::string &error) {
-  int64_t widest = std::clamp<int64_t>(llvm::PowerOf2Ceil(facts.columns),
-                                       leastColumns, mostColumns);
   int64_t chunks =
       std::max<int64_t>(llvm::divideCeil(facts.depth, chunkDepth), 1);
   std::optional<MmaChoice> best;
   MmaChoice choice{};
   choice.chunk = chunkDepth;
-  choice.warpRows = warpRows;
   auto consider = [&] {
-    int64_t rowWarps = choice.blockRows / choice.warpRows;
-    choice.warps = rowWarps * (choice.blockColumns / choice.warpColumns);
-    // Warpgroups begin at whole swizzles of columns that lie along rows.
-    constexpr int64_t swizzleColumns = 64;
-    bool isAligned = facts.isRhsAlongDepth ||
-                     choice.warpColumns == choice.blockColumns ||
-                     choice.warpColumns % swizzleColumns == 0;
-    bool isWhole = choice.warps > 0 && isAligned &&
-                   rowWarps % warpsPerGroup == 0 &&
-                   choice.warpColumns <= mostColumns &&
-                   (pins.warpRows == 0 || pins.warpRows == warpRows) &&
-                   (pins.chunk == 0 || pins.chunk == chunkDepth) &&
-                   (pins.warps == 0 || choice.warps == pins.warps);
+    int64_t alongRows = choice.blockRows / choice.warpRows,
+            alongColumns = choice.blockColumns / choice.warpColumns;
+    choice.warps = alongRows * alongColumns;
+    // Warpgroups begin at whole swizzles of what lies along rows.
+    constexpr int64_t swizzleElements = 64;
+    auto isAligned = [&](bool isAlongDepth, int64_t ofGroup, int64_t ofBlock) {
+      return isAlongDepth || ofGroup == ofBlock ||
+             ofGroup % swizzleElements == 0;
+    };
+    bool isWhole =
+        choice.warps > 0 &&
+        (isTransposed(choice)
+             ? alongRows == 1 && alongColumns % warpsPerGroup == 0
+             : alongRows % warpsPerGroup == 0 &&
+                   isAligned(facts.isRhsAlongDepth, choice.warpColumns,
+                             choice.blockColumns)) &&
+        getColumns(choice) <= mostColumns &&
+        (pins.chunk == 0 || pins.chunk == chunkDepth) &&
+        (pins.warps == 0 || choice.warps == pins.warps);
     if (!isWhole || !fits(choice, facts, target))
       return;
     choice.nanoseconds = estimate(choice, facts, target);
     if (!best || choice.nanoseconds < best->nanoseconds)
       best = choice;
   };
-  for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
+  auto considerTile = [&](int64_t blockRows, int64_t blockColumns,
+                          int64_t warpRows, int64_t warpColumns) {
+    choice.blockRows = blockRows;
+    choice.blockColumns = blockColumns;
+    choice.warpRows = warpRows;
+    choice.warpColumns = warpColumns;
+    for (int64_t stages : getNumbers({6, 5, 4, 3, 2}, pins.stages)) {
+      choice.stages = stages;
+      if (pins.stages || stages <= std::max<int64_t>(chunks, 2))
+        consider();
+    }
+  };
+  auto getWidest = [](int64_t size) {
+    return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), leastColumns,
+                               mostColumns);
+  };
+  for (WholeOperand whole :
+       {WholeOperand::None, WholeOperand::Lhs, WholeOperand::Rhs}) {
+    bool canBe =
+        whole == WholeOperand::None ||
+        (whole == WholeOperand::Lhs ? facts.canMapLhs : facts.canMapRhs);
+    if (pins.whole
+            ? *pins.whole != whole
+            : !canBe || (pins.inRegisters &&
+                         *pins.inRegisters != (whole != WholeOperand::None)))
+      continue;
+    choice.whole = whole;
+    if (!isTransposed(choice)) {
+      for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
+        for (int64_t blockColumns : getPowers(
+                 leastColumns, getWidest(facts.columns), pins.blockColumns))
+          for (int64_t warpColumns :
+               getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
+            for (int64_t ofWarp : getPowers(warpRows, warpRows, pins.warpRows))
+              if (ofWarp == warpRows)
+                considerTile(blockRows, blockColumns, warpRows, warpColumns);
+      continue;
+    }
     for (int64_t blockColumns :
-         getPowers(leastColumns, widest, pins.blockColumns))
-      for (int64_t warpColumns :
-           getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
-        for (int64_t stages : getNumbers({6, 5, 4, 3, 2}, pins.stages)) {
-          if (!pins.stages && stages > std::max<int64_t>(chunks, 2))
-            continue;
-          choice.blockRows = blockRows;
-          choice.blockColumns = blockColumns;
-          choice.warpColumns = warpColumns;
-          choice.stages = stages;
-          consider();
-        }
+         getPowers(instructionRows, 256, pins.blockColumns))
+      for (int64_t blockRows :
+           getPowers(leastColumns, getWidest(facts.rows), pins.blockRows))
+        for (int64_t ofWarp : getPowers(warpRows, warpRows, pins.warpColumns))
+          if (ofWarp == warpRows &&
+              (pins.warpRows == 0 || pins.warpRows == blockRows))
+            considerTile(blockRows, blockColumns, blockRows, warpRows);
+  }
   if (!best) {
     error = sayNoTileFits("contraction by wgmma of pieces", target,
                           "smaller blocks, warp_tile=16x128 or fewer stages");
@@ -208,11 +287,15 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
   best->reason =
       llvm::formatv(
           "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each of "
-          "{6} warps by wgmma of three pieces of bf16: {7} blocks on {8} "
+          "{6} warps by wgmma of three pieces of bf16{9}: {7} blocks on {8} "
           "multiprocessors",
           best->blockRows, best->blockColumns, best->chunk, best->stages,
           best->warpRows, best->warpColumns, best->warps, best->blocks,
-          target.multiprocessors)
+          target.multiprocessors,
+          best->whole == WholeOperand::None ? ""
+          : best->whole == WholeOperand::Lhs
+              ? ", those of the left operand made in registers"
+              : ", those of the right operand made in registers")
           .str();
   return best;
 }

@@ -81,13 +81,15 @@ void buildTilePipeline(OpPassManager &manager,
                              options.withoutWgmma.end());
     return tell(step);
   };
-  manager.addPass(tile::createTransposeOperandsPass(
-      tell(tile::TransposeOperandsPassOptions())));
+  auto transpose = tell(tile::TransposeOperandsPassOptions());
+  transpose.alignment = options.alignment;
+  manager.addPass(tile::createTransposeOperandsPass(transpose));
   auto splitK = tell(tile::SplitMatmulKPassOptions());
   splitK.alignment = options.alignment;
   manager.addPass(tile::createSplitMatmulKPass(splitK));
-  manager.addPass(
-      tile::createSplitPiecesPass(tellOfWgmma(tile::SplitPiecesPassOptions())));
+  auto pieces = tellOfWgmma(tile::SplitPiecesPassOptions());
+  pieces.alignment = options.alignment;
+  manager.addPass(tile::createSplitPiecesPass(pieces));
   auto pack = tellOfWgmma(tile::PackOperandsPassOptions());
   pack.alignment = options.alignment;
   manager.addPass(tile::createPackOperandsPass(pack));

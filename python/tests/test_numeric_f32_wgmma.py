@@ -55,6 +55,37 @@ def test_as_exact_as_f32(form, m, n, k, schedule):
     assert relative_error(got, x.double() @ w.double()) <= 2 * F32
 
 
+# The left operand's pieces are made in registers where four warps share rows, the
+# right one's where they share columns.
+LEFT, RIGHT = "block=64x32,warp_tile=16x32", "block=32x64,warp_tile=32x16"
+
+
+@pytest.mark.parametrize("form", ["NT", "NN", "TN", "TT"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "schedule"),
+    [
+        (72, 136, 72, f"{LEFT},stages=2"),
+        (72, 136, 72, f"{RIGHT},stages=2"),
+        (64, 64, 96, f"{RIGHT},stages=3,warp_specialize=never"),
+        (132, 64, 40, "block=128x64,warp_tile=16x64,stages=2"),
+        (68, 260, 40, "block=64x128,warp_tile=64x16,stages=2"),
+        (40, 68, 36, f"{RIGHT},stages=2,tma_copy=never"),
+    ],
+)
+def test_pieces_in_registers(form, m, n, k, schedule):
+    x, w = randn(m, k), randn(k, n, seed=1)
+    stored = (
+        x.t().contiguous() if form[0] == "T" else x,
+        w.t().contiguous() if form[1] == "T" else w,
+    )
+
+    def product(x, w):
+        return (x.t() if form[0] == "T" else x) @ (w.t() if form[1] == "T" else w)
+
+    (got,) = compute(product, stored, f"{schedule},pieces=registers")
+    assert relative_error(got, x.double() @ w.double()) <= 2 * F32
+
+
 def wide(*shape, spread, seed):
     exponents = torch.randint(
         -spread, spread + 1, shape, generator=torch.Generator().manual_seed(seed)
@@ -75,10 +106,13 @@ DATA = {
 }
 
 
+@pytest.mark.parametrize(
+    "schedule", ["block=64x64,stages=2", f"{LEFT},stages=2,pieces=registers"]
+)
 @pytest.mark.parametrize("name", DATA)
-def test_data_of_all_kinds(name):
+def test_data_of_all_kinds(name, schedule):
     x, w = DATA[name]()
-    (got,) = compute(F.linear, (x, w))
+    (got,) = compute(F.linear, (x, w), schedule)
     assert relative_error(got, x.double() @ w.double().t()) <= 2 * F32
 
 
@@ -145,6 +179,33 @@ def test_an_operand_by_itself():
     x = randn(64, 48)
     (got,) = compute(lambda x: x @ x.t(), (x,), "block=64x64,stages=2")
     assert relative_error(got, x.double() @ x.double().t()) <= 2 * F32
+
+
+@pytest.mark.parametrize("tile", [LEFT, RIGHT])
+def test_two_products_whose_pieces_are_in_registers(tile):
+    x, g, u, r = randn(72, 64), randn(64, 40, seed=1), randn(64, 40, seed=2), randn(40, seed=3)
+
+    def function(x, g, u, r):
+        return F.silu(x @ g + r) * (x @ u)
+
+    (got,) = compute(function, (x, g, u, r), f"{tile},stages=2,pieces=registers")
+    want = function(x.double(), g.double(), u.double(), r.double())
+    assert relative_error(got, want) <= 8 * F32
+
+
+def test_special_values_in_registers():
+    x, w = randn(64, 40), randn(32, 40, seed=1)
+    x[1, 3], x[2, 4], w[5, 6] = torch.inf, torch.nan, -torch.inf
+    (got,) = compute(F.linear, (x, w), f"{LEFT},stages=2,pieces=registers")
+    want = x.double() @ w.double().t()
+    assert torch.equal(got.double().isnan(), want.isnan())
+    assert torch.equal(got.double().isinf(), want.isinf())
+
+
+def test_operands_that_no_tensor_map_copies_are_not_whole():
+    x, w = randn(64, 50), randn(32, 50, seed=1)
+    with pytest.raises(deplo.errors.Error, match="drop pieces=registers"):
+        compute(F.linear, (x, w), "pieces=registers")
 
 
 def get_kernels(function, inputs, **options):

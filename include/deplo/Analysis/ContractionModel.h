@@ -61,6 +61,8 @@ struct ContractionFacts {
   bool inTwoLevels = false;
   /// Whether tensor cores multiply f32 as three pieces of bf16.
   bool inPieces = false;
+  /// Of f32 operands, whether tensor maps can copy them as they are.
+  bool canMapLhs = false, canMapRhs = false;
   /// Whether a block folds the rows of its result, and so has all columns.
   bool foldsRows = false;
 

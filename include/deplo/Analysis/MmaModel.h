@@ -11,10 +11,17 @@
 
 namespace deplo {
 
+/// The operand of a contraction of f32 by wgmma whose pieces are made in
+/// registers; those of the others are in memory.
+enum class WholeOperand { None, Lhs, Rhs };
+
 /// Fields that are decided already; 0 for those that are not.
 struct MmaPins {
   int64_t blockRows = 0, blockColumns = 0, warpRows = 0, warpColumns = 0;
   int64_t warps = 0, chunk = 0, stages = 0, cluster = 0;
+  std::optional<WholeOperand> whole = std::nullopt;
+  /// Whether one operand is whole, whichever it is.
+  std::optional<bool> inRegisters = std::nullopt;
 };
 
 struct MmaChoice {
@@ -22,6 +29,7 @@ struct MmaChoice {
   int64_t warps, chunk, stages;
   /// Blocks that share the chunks of a tile.
   int64_t cluster = 1;
+  WholeOperand whole = WholeOperand::None;
 
   // Figures.
   int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;

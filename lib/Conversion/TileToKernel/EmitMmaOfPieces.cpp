@@ -32,17 +32,11 @@ using namespace mlir;
 
 namespace deplo {
 
-/// Two numbers' pieces, as a 32-bit register takes them, by their scales.
-struct KernelEmitter::Pieces {
-  std::array<Value, 3> ofScale;
-};
-
-/// `first` in the lower half.
-KernelEmitter::Pieces KernelEmitter::splitIntoPieces(Value first,
-                                                     Value second) {
+/// `first` in the lower half; each piece is `scale` times what is left.
+KernelEmitter::Pieces KernelEmitter::splitIntoPieces(Value first, Value second,
+                                                     float scale) {
   constexpr int64_t bitsOfPiece = 16;
   constexpr uint32_t upperHalf = 0xffff0000;
-  constexpr float scale = 256;
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   auto pair = VectorType::get({2}, builder.getBF16Type());
   auto getBits = [&](uint32_t bits) -> Value {
@@ -56,9 +50,8 @@ KernelEmitter::Pieces KernelEmitter::splitIntoPieces(Value first,
       arith::ConstantOp::create(builder, builder.getF32FloatAttr(scale));
   // What is left of each is exact.
   auto getRest = [&](Value number, Value piece) -> Value {
-    return arith::MulFOp::create(
-        builder, arith::SubFOp::create(builder, number, asFloat(piece)),
-        scaled);
+    Value rest = arith::SubFOp::create(builder, number, asFloat(piece));
+    return scale == 1 ? rest : arith::MulFOp::create(builder, rest, scaled);
   };
   Pieces pieces;
   for (auto [i, word] : llvm::enumerate(pieces.ofScale)) {
@@ -104,6 +97,7 @@ static SmallVector<int32_t> getOrder(tile::DotOp op,
 void KernelEmitter::emitMmaOfPieces(tile::DotOp op) {
   const int64_t depth = op.getAtomDepth(), fragmentDepth = depth / 2;
   constexpr unsigned numScales = 3;
+  constexpr float scale = 256;
   tile::DotLayouts layouts = llvm::cantFail(tile::getAtomLayouts(op));
   MmaOperands operands(op, layouts);
   using Words = std::array<SmallVector<Value>, numScales>;
@@ -121,7 +115,7 @@ void KernelEmitter::emitMmaOfPieces(tile::DotOp op) {
       for (int64_t i = first; i < first + half; ++i) {
         Pieces pieces =
             splitIntoPieces(getWord(lookup(operand.tile), i),
-                            getWord(lookup(operand.tile), i + half));
+                            getWord(lookup(operand.tile), i + half), scale);
         for (auto [list, word] : llvm::zip_equal(words, pieces.ofScale))
           list.push_back(word);
       }

@@ -90,6 +90,8 @@ KernelEmitter::WgmmaTile KernelEmitter::getWgmmaTile(tile::AsyncDotOp op) {
                                  number(i32, 0), number(i32, 31),
                                  NVVM::ShflKind::idx, UnitAttr());
   int64_t groupsAlongRows = warps[row] / warpsPerGroup;
+  tile.groupOfRows =
+      arith::RemUIOp::create(builder, group, number(i32, groupsAlongRows));
   auto startAt = [&](const WgmmaOperand &operand, Value index, int64_t outer) {
     MatrixDescriptor descriptor = getMatrixDescriptor(operand);
     descriptor.lower = arith::AddIOp::create(
@@ -98,10 +100,7 @@ KernelEmitter::WgmmaTile KernelEmitter::getWgmmaTile(tile::AsyncDotOp op) {
                               number(i32, operand.getOuterUnits(outer))));
     return descriptor;
   };
-  tile.a = startAt(
-      tile.lhs,
-      arith::RemUIOp::create(builder, group, number(i32, groupsAlongRows)),
-      tile.rows);
+  tile.a = startAt(tile.lhs, tile.groupOfRows, tile.rows);
   tile.b = startAt(
       tile.rhs,
       arith::DivUIOp::create(builder, group, number(i32, groupsAlongRows)),
@@ -117,7 +116,7 @@ Value KernelEmitter::createWgmma(const WgmmaTile &tile, Value sums,
   auto shape =
       NVVM::MMAShapeAttr::get(builder.getContext(), WgmmaTile::instructionRows,
                               tile.columns, tile.depth);
-  NVVM::WGMMATypes type = getWgmmaType(tile.lhs.type.getElementType());
+  NVVM::WGMMATypes type = getWgmmaType(tile.rhs.type.getElementType());
   return NVVM::WgmmaMmaAsyncOp::create(
       builder, sums.getType(), sums, packDescriptor(tile.a, ofRows),
       packDescriptor(tile.b, ofColumns), shape, type, type,

@@ -128,8 +128,11 @@ private:
   void emitDot(tile::DotOp op);
   void emitMma(tile::DotOp op);
   void emitMmaOfPieces(tile::DotOp op);
-  struct Pieces;
-  Pieces splitIntoPieces(mlir::Value first, mlir::Value second);
+  /// Two numbers' pieces, as a 32-bit register takes them, by their scales.
+  struct Pieces {
+    std::array<mlir::Value, 3> ofScale;
+  };
+  Pieces splitIntoPieces(mlir::Value first, mlir::Value second, float scale);
   void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
   void
   emitMatrixWrite(const MatrixAccess &access,
@@ -174,6 +177,11 @@ private:
   WgmmaTile getWgmmaTile(tile::AsyncDotOp op);
   mlir::Value createWgmma(const WgmmaTile &tile, mlir::Value sums,
                           int64_t ofRows, int64_t ofColumns, bool fromZero);
+  mlir::Value createWgmma(const WgmmaTile &tile, mlir::Value sums,
+                          llvm::ArrayRef<mlir::Value> fragment,
+                          int64_t ofColumns, bool fromZero);
+  llvm::SmallVector<Pieces> splitFragments(const WgmmaTile &tile,
+                                           int64_t firstRow, int64_t depth);
   void tieSums(llvm::StringRef instruction,
                llvm::MutableArrayRef<mlir::Value> sums);
 

@@ -61,6 +61,8 @@ struct KernelEmitter::WgmmaTile {
   int64_t rows, columns;
   /// Summed elements of an instruction.
   int64_t depth;
+  /// The number of the warpgroup along rows.
+  mlir::Value groupOfRows;
 
   /// Of a thread in one instruction.
   int64_t getNumSums() const { return columns / 2; }

@@ -62,3 +62,34 @@ tile.kernel @mm(%x: memref<64x250xf32>, %w: memref<250x256xf32>, %y: memref<64x2
   }
   tile.store %d, %y[%i, %j] : tensor<64x128xf32>, memref<64x256xf32>
 }
+
+// The operand without pieces in memory is read as it is: eight numbers of a
+// thread for each instruction's 16, 24 bits of each as six of the instruction's
+// registers for two.
+
+// TILE-LABEL: tile.kernel @whole
+// TILE-DAG:     tile.alloc : !tile.buffer<2x64x32xf32, #tile.shared<swizzle = 128>>
+// TILE-DAG:     tile.alloc : !tile.buffer<2x3x64x32xbf16, #tile.shared<swizzle = 64>>
+// TILE:         tile.tma_copy %x[
+// TILE:         tile.async_dot %{{.+}} dims [0, 2], %{{.+}} dims [1, 2], %{{.+}} rest
+
+// CHECK-LABEL:   llvm.func @whole
+// CHECK-COUNT-8: llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
+// CHECK:         "wgmma.fence.sync.aligned;"
+// CHECK:         setp.ne.b32 p, 0, 0;{{.+}}wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK-COUNT-11: setp.ne.b32 p, 1, 0;{{.+}}wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK-NOT:     wgmma.mma_async
+
+tile.kernel @whole(%x: memref<64x256xf32>, %w: memref<64x256xf32>, %y: memref<64x64xf32>, %q: memref<3x64x256xbf16>) axes(%i = 64 step 64 grid, %j = 64 step 64 grid) warps(4) attributes {schedule = #tile.schedule<block = [64, 64], warps = 4, vector = 4, chunk = 32, stages = 2, atom = wgmma, warp_tile = [16, 64], precision = f32>, tile.pieces = array<i64: 1>} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %d = scf.for %k = %c0 to %c256 step %c32 iter_args(%c = %zeros) -> (tensor<64x64xf32>) {
+    %a = tile.load %x[%i, %k] : memref<64x256xf32> -> tensor<64x32xf32>
+    %b = tile.load %w[%j, %k] : memref<64x256xf32> -> tensor<64x32xf32>
+    %n = tile.dot %a dims [0, 2], %b dims [1, 2], %c precision f32 : tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x64xf32>
+    scf.yield %n : tensor<64x64xf32>
+  }
+  tile.store %d, %y[%i, %j] : tensor<64x64xf32>, memref<64x64xf32>
+}

@@ -278,13 +278,25 @@ tile.kernel @rests_of_numbers(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) wa
 
 // -----
 
-// async_dot C8: both operands.
+// async_dot C8: both operands, or one is of f32.
 tile.kernel @one_of_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<3x64x32xbf16, #tile.shared<>>
   %b = tile.alloc : !tile.buffer<64x32xbf16, #tile.shared<>>
-  // expected-error @below {{dims of rhs must be 1 different numbers from 0 to 2}}
+  // expected-error @below {{rhs is of 'bf16', expected pieces of bf16 or f32}}
   %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xbf16, #tile.shared<>>, !tile.buffer<64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
+  tile.await %t
+}
+
+// -----
+
+// async_dot C8: the one of f32 gives the instruction its rows.
+tile.kernel @whole_columns(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<3x64x32xbf16, #tile.shared<>>
+  %b = tile.alloc : !tile.buffer<64x32xf32, #tile.shared<>>
+  // expected-error @below {{rhs is of f32 and gives the instruction its columns, expected pieces of bf16}}
+  %d, %t, %r = tile.async_dot %a dims [0, 2], %b dims [1, 2], %zeros rest %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xbf16, #tile.shared<>>, !tile.buffer<64x32xf32, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }
 

@@ -78,3 +78,15 @@ tile.kernel @mm_of_pieces(%y: memref<64x64xf32>) axes(%i = 64 step 64 grid, %j =
 
 // CHECK: module attributes {test.map = #tile.tensor_map<argument = 0, offset = 32, element_bytes = 2, extents = [512, 500], strides = [1024], box = [64, 128], swizzle = 128>}
 module attributes {test.map = #tile.tensor_map<argument = 0, offset = 32, element_bytes = 2, extents = [512, 500], strides = [1024], box = [64, 128], swizzle = 128>} {}
+
+// CHECK-LABEL: tile.kernel @mm_of_a_whole_operand
+// CHECK:         tile.async_dot %{{.+}} dims [0, 2], %{{.+}} dims [1, 2], %{{.+}} rest %{{.+}} atom<wgmma, warps = [4, 1]> : !tile.buffer<64x32xf32, #tile.shared<swizzle = 128>>, !tile.buffer<3x64x32xbf16, #tile.shared<swizzle = 64>>, tensor<64x64xf32>
+tile.kernel @mm_of_a_whole_operand(%y: memref<64x64xf32>) axes(%i = 64 step 64 grid, %j = 64 step 64 grid) warps(4) {
+  %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.alloc : !tile.buffer<64x32xf32, #tile.shared<swizzle = 128>>
+  %b = tile.alloc : !tile.buffer<3x64x32xbf16, #tile.shared<swizzle = 64>>
+  %d, %t, %r = tile.async_dot %a dims [0, 2], %b dims [1, 2], %zeros rest %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<64x32xf32, #tile.shared<swizzle = 128>>, !tile.buffer<3x64x32xbf16, #tile.shared<swizzle = 64>>, tensor<64x64xf32>
+  tile.await %t
+  %s = arith.addf %d, %r : tensor<64x64xf32>
+  tile.store %s, %y[%i, %j] : tensor<64x64xf32>, memref<64x64xf32>
+}

@@ -39,16 +39,20 @@ int64_t DotOp::getAtomDepth() {
   return getMmaK(getLhs().getType().getElementTypeBitWidth());
 }
 
-int64_t AsyncDotOp::getAtomDepth() {
-  return getMmaK(getLhs().getType().getElementType().getIntOrFloatBitWidth());
+unsigned AsyncDotOp::getAtomElementBits() {
+  constexpr unsigned bitsOfPiece = 16;
+  return isOfPieces()
+             ? bitsOfPiece
+             : getLhs().getType().getElementType().getIntOrFloatBitWidth();
 }
+
+int64_t AsyncDotOp::getAtomDepth() { return getMmaK(getAtomElementBits()); }
 
 llvm::Expected<LinearLayout> getAtomLayout(AsyncDotOp dot) {
   auto [row, column] = dot.getRowAndColumn();
-  return getWgmmaAccumulator(
-      {dot.getResult().getType().getShape(), dot.getAtom().getWarps(), row,
-       column,
-       dot.getLhs().getType().getElementType().getIntOrFloatBitWidth()});
+  return getWgmmaAccumulator({dot.getResult().getType().getShape(),
+                              dot.getAtom().getWarps(), row, column,
+                              dot.getAtomElementBits()});
 }
 
 llvm::Expected<DotLayouts> getAtomLayouts(DotOp dot) {

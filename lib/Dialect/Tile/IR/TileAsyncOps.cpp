@@ -4,6 +4,7 @@
 // Verifiers of TileAsyncOps.td.
 
 #include "ProductDims.h"
+#include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
 
@@ -31,37 +32,51 @@ static Operation *getAwait(Value token) {
 LogicalResult AsyncDotOp::verify() {
   RankedTensorType result = getResult().getType();
   int64_t rank = result.getRank();
-  Type element = getLhs().getType().getElementType();
-  constexpr int64_t numPieces = 3;
-  int64_t ofPieces = isOfPieces() ? 1 : 0;
-  auto getShape = [&](BufferType type) {
-    return type.getShape().drop_front(
-        std::min<int64_t>(ofPieces, type.getRank()));
+  struct Operand {
+    StringRef name;
+    BufferType type;
+    ArrayRef<int64_t> dims;
+    bool areInMemory;
+  };
+  const Operand operands[] = {{"lhs", getLhs().getType(), getLhsDims(),
+                               areInMemory(getLhs(), getLhsDims())},
+                              {"rhs", getRhs().getType(), getRhsDims(),
+                               areInMemory(getRhs(), getRhsDims())}};
+  auto getShape = [&](const Operand &operand) {
+    return operand.type.getShape().drop_front(operand.areInMemory ? 1 : 0);
   };
   if (failed(verifyProductDims( // C1, C2
           *this, result.getShape(),
-          {{"lhs", getShape(getLhs().getType()), getLhsDims()},
-           {"rhs", getShape(getRhs().getType()), getRhsDims()}})))
+          {{"lhs", getShape(operands[0]), getLhsDims()},
+           {"rhs", getShape(operands[1]), getRhsDims()}})))
     return failure();
-  for (auto [name, type] : {std::pair("lhs", getLhs().getType()),
-                            std::pair("rhs", getRhs().getType())}) {
-    int64_t pieces = type.getRank() == 0 ? 0 : type.getShape().front();
-    if (ofPieces &&
-        (pieces != numPieces || !type.getElementType().isBF16())) // C8
-      return emitOpError() << name << " is of " << pieces << " pieces of "
-                           << type.getElementType()
-                           << ", expected three of bf16";
-    if (type.getElementType() != element) // C3
+  Type element = isOfPieces() ? BFloat16Type::get(getContext())
+                              : getLhs().getType().getElementType();
+  for (const Operand &operand : operands) {
+    constexpr int64_t numPieces = 3;
+    Type own = operand.type.getElementType();
+    if (operand.areInMemory &&
+        (operand.type.getShape().front() != numPieces || own != element)) // C8
+      return emitOpError() << operand.name << " is of "
+                           << operand.type.getShape().front() << " pieces of "
+                           << own << ", expected three of bf16";
+    if (isOfPieces() && !operand.areInMemory) { // C8
+      if (!own.isF32())
+        return emitOpError() << operand.name << " is of " << own
+                             << ", expected pieces of bf16 or f32";
+      continue;
+    }
+    if (own != element) // C3
       return emitOpError() << "multiplies elements of " << element << " and "
-                           << type.getElementType() << ", expected one type";
+                           << own << ", expected one type";
   }
   for (Value rest : {Value(getRest()), Value(getNextRest())})
     if (bool(rest) != isOfPieces() || (rest && rest.getType() != result)) // C9
       return emitOpError() << "has operands of "
-                           << (ofPieces ? "pieces and " : "numbers and ")
+                           << (isOfPieces() ? "pieces and " : "numbers and ")
                            << (rest ? "a rest" : "no rest") << ", expected "
-                           << (ofPieces ? "one of the accumulator's type"
-                                        : "none");
+                           << (isOfPieces() ? "one of the accumulator's type"
+                                            : "none");
   for (auto [name, dims] :
        {std::pair("lhs", getLhsDims()), std::pair("rhs", getRhsDims())})
     if (!llvm::is_contained(dims.take_back(2), rank)) // C1
@@ -72,23 +87,32 @@ LogicalResult AsyncDotOp::verify() {
     return emitOpError() << "multiplies " << element << " into "
                          << result.getElementType()
                          << ", expected f16 or bf16 into f32";
-  for (auto [type, dims] : {std::pair(getLhs().getType(), getLhsDims()),
-                            std::pair(getRhs().getType(), getRhsDims())}) {
+  for (const Operand &operand : operands) {
     constexpr int64_t leastBytes = 32;
-    int64_t rowBytes =
-        type.getShape().back() * element.getIntOrFloatBitWidth() / 8;
-    if (dims.back() == rank ? !llvm::is_contained({32, 64, 128}, rowBytes)
-                            : rowBytes % leastBytes != 0) // C4
+    bool areSummed = operand.dims.back() == rank;
+    int64_t rowBytes = operand.type.getShape().back() *
+                       operand.type.getElementType().getIntOrFloatBitWidth() /
+                       8;
+    if (areSummed ? !llvm::is_contained({32, 64, 128}, rowBytes)
+                  : rowBytes % leastBytes != 0) // C4
       return emitOpError() << "has an operand with rows of " << rowBytes
                            << " bytes, expected "
-                           << (dims.back() == rank ? "32, 64 or 128"
-                                                   : "a multiple of 32");
+                           << (areSummed ? "32, 64 or 128"
+                                         : "a multiple of 32");
   }
   if (getAtom().getKind() != AtomKind::Wgmma ||
       static_cast<int64_t>(getAtom().getWarps().size()) != rank) // C5
     return emitOpError() << "has the atom " << getAtom()
                          << ", expected wgmma with warps along " << rank
                          << " dimensions";
+  auto [ofLhs, ofRhs] = getRowAndColumn();
+  unsigned row = getWgmmaDims(getAtom().getWarps(), ofLhs, ofRhs).first;
+  for (auto [operand, own] :
+       {std::pair(&operands[0], ofLhs), std::pair(&operands[1], ofRhs)})
+    if (isOfPieces() && !operand->areInMemory && own != row) // C8
+      return emitOpError() << operand->name
+                           << " is of f32 and gives the instruction its "
+                              "columns, expected pieces of bf16";
   if (LayoutAttr layout = getLayout(getResult())) {
     llvm::Expected<LinearLayout> wanted = getAtomLayout(*this);
     if (!wanted) // C5

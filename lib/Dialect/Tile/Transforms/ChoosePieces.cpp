@@ -7,7 +7,8 @@
 // to be able to copy, as their pieces lie in memory of their own. All sizes are
 // known before the launch, and blocks don't fold rows. Each loop moves one
 // coordinate of an operand by one, so that boxes of the operand are boxes of
-// its pieces.
+// its pieces. The operand whose pieces are made in registers is copied by
+// tensor maps as it is.
 
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/WgmmaPiecesModel.h"
@@ -58,12 +59,22 @@ bool suitsPieces(loop::Contraction &contraction, Precision precision,
 
 std::optional<MmaChoice>
 choosePieces(loop::Contraction &contraction, Precision precision,
-             const TargetDescription &target, const SymbolicSizes &sizes,
-             const MmaPins &pins, std::optional<AtomKind> atom) {
+             const TargetDescription &target, int64_t alignment,
+             const SymbolicSizes &sizes, const MmaPins &pins,
+             std::optional<AtomKind> atom) {
   if (!suitsPieces(contraction, precision, target, sizes) ||
       (atom ? *atom != AtomKind::Wgmma : !areExactInPieces(contraction)))
     return std::nullopt;
   ContractionFacts facts = getContractionFacts(contraction, precision);
+  auto canMap = [&](loop::LoadOp load) {
+    return suitsTensorMap(load, load.getMemRefType(), sizes, alignment);
+  };
+  facts.canMapLhs = llvm::all_of(contraction.products, [&](auto &product) {
+    return canMap(product.lhs.load);
+  });
+  facts.canMapRhs = llvm::all_of(contraction.products, [&](auto &product) {
+    return canMap(product.rhs.load);
+  });
   std::string error;
   std::optional<MmaChoice> pieces =
       chooseWgmmaOfPieces(facts, target, pins, error);
@@ -86,6 +97,24 @@ Value getPieces(KernelOp kernel, Value memref) {
     if (number == argument.getArgNumber())
       return pieces;
   return {};
+}
+
+std::optional<WholeOperand> getWholeOperand(loop::Contraction &contraction) {
+  auto numbers = contraction.reduce->getParentOfType<loop::KernelOp>()
+                     ->getAttrOfType<DenseI64ArrayAttr>(piecesAttrName);
+  if (!numbers)
+    return std::nullopt;
+  auto haveAllPieces = [&](bool lhs) {
+    return llvm::all_of(contraction.products, [&](auto &product) {
+      loop::LoadOp load = (lhs ? product.lhs : product.rhs).load;
+      auto argument = dyn_cast<BlockArgument>(load.getMemref());
+      return argument &&
+             llvm::is_contained(numbers.asArrayRef(), argument.getArgNumber());
+    });
+  };
+  if (!haveAllPieces(/*lhs=*/true))
+    return WholeOperand::Lhs;
+  return haveAllPieces(/*lhs=*/false) ? WholeOperand::None : WholeOperand::Rhs;
 }
 
 } // namespace deplo::tile

@@ -33,8 +33,8 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
     return choice ? std::optional(choice->nanoseconds) : std::nullopt;
   };
   if (auto contraction = loop::findContraction(kernel)) {
-    if (auto pieces = choosePieces(*contraction, precision, target, sizes, {},
-                                   std::nullopt))
+    if (auto pieces = choosePieces(*contraction, precision, target, alignment,
+                                   sizes, {}, std::nullopt))
       return pieces->nanoseconds;
     if (auto packing = choosePacking(*contraction, precision, target, alignment,
                                      sizes, {}, std::nullopt))

@@ -16,7 +16,7 @@ static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
     "atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, "
     "pad_smem, programmatic_launch, tma_copy, warp_specialize, tma_store, "
-    "persist_blocks";
+    "persist_blocks, pieces";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -95,6 +95,12 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     pins.atom = symbolizeAtomKind(value);
     return pins.atom ? success() : LogicalResult(bad("fma, mma_sync or wgmma"));
   }
+  if (name == "pieces") {
+    if (value != "memory" && value != "registers")
+      return bad("memory or registers");
+    pins.piecesInRegisters = value == "registers";
+    return success();
+  }
   if (name == "stage_inputs") {
     if (failed(setChoice(pins.stageInputs)))
       return failure();
@@ -149,7 +155,7 @@ bool areOfTensorCores(const Pins &pins, const loop::Contraction &contraction) {
           pins.numbers.block->size() == contraction.axes.size());
 }
 
-MmaPins getMmaPins(const Pins &pins, const loop::Contraction &contraction) {
+MmaPins getMmaPins(const Pins &pins, loop::Contraction &contraction) {
   MmaPins numbers;
   if (pins.numbers.block) {
     numbers.blockRows = (*pins.numbers.block)[contraction.rowAxis];
@@ -163,6 +169,8 @@ MmaPins getMmaPins(const Pins &pins, const loop::Contraction &contraction) {
   numbers.chunk = pins.numbers.chunk.value_or(0);
   numbers.stages = pins.stages.value_or(0);
   numbers.cluster = pins.numbers.cluster.value_or(0);
+  numbers.whole = getWholeOperand(contraction);
+  numbers.inRegisters = pins.piecesInRegisters;
   return numbers;
 }
 

@@ -22,6 +22,8 @@ struct Pins {
   std::optional<AtomKind> atom;
   /// Rows and columns of a contraction in a warp; empty if not pinned.
   llvm::SmallVector<int64_t> warpTile;
+  /// Where the pieces of one operand of f32 are made.
+  std::optional<bool> piecesInRegisters;
   Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
          asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
          padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,
@@ -37,7 +39,7 @@ mlir::FailureOr<Pins> parsePins(llvm::StringRef text, mlir::ModuleOp module);
 bool areOfTensorCores(const Pins &pins, const loop::Contraction &contraction);
 
 /// Those of a contraction by tensor cores.
-MmaPins getMmaPins(const Pins &pins, const loop::Contraction &contraction);
+MmaPins getMmaPins(const Pins &pins, loop::Contraction &contraction);
 
 } // namespace deplo::tile
 

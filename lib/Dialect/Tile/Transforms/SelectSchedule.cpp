@@ -187,6 +187,11 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
            << "tensor cores of " << target.chip
            << " multiply no such elements; drop the atom, or choose "
               "precision=f32 or tf32 for f32";
+  if (pins.piecesInRegisters.value_or(false) && !hasPieces)
+    return kernel.emitOpError("has no schedule: ")
+           << "pieces are made in registers of operands of f32 that tensor "
+              "maps copy, with rows of a multiple of 16 bytes, by wgmma and "
+              "with precision f32; drop pieces=registers";
   if (pins.atom == AtomKind::Wgmma && !hasPieces &&
       !suitsWgmma(contraction, target))
     return kernel.emitOpError("has no schedule: ")

@@ -97,12 +97,19 @@ static void writePieces(ImplicitLocOpBuilder &builder, Value whole,
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// Appends arguments for the pieces of each operand.
-static void addPieces(loop::KernelOp kernel, loop::Contraction &contraction) {
+/// Appends arguments for the pieces of each operand but the `whole` one.
+static void addPieces(loop::KernelOp kernel, loop::Contraction &contraction,
+                      WholeOperand whole) {
   llvm::SetVector<int64_t> numbers;
-  for (loop::Contraction::Product &product : contraction.products)
-    for (loop::LoadOp load : {product.lhs.load, product.rhs.load})
-      numbers.insert(cast<BlockArgument>(load.getMemref()).getArgNumber());
+  auto add = [&](loop::LoadOp load) {
+    numbers.insert(cast<BlockArgument>(load.getMemref()).getArgNumber());
+  };
+  for (loop::Contraction::Product &product : contraction.products) {
+    if (whole != WholeOperand::Lhs)
+      add(product.lhs.load);
+    if (whole != WholeOperand::Rhs)
+      add(product.rhs.load);
+  }
   for (int64_t number : numbers) {
     BlockArgument whole = kernel.getArguments()[number];
     kernel.getBody()->addArgument(
@@ -135,7 +142,7 @@ SplitPiecesPass::choose(loop::Contraction &contraction, const Pins &pins,
                         const SymbolicSizes &sizes) {
   if (!areOfTensorCores(pins, contraction))
     return std::nullopt;
-  return choosePieces(contraction, mode, target, sizes,
+  return choosePieces(contraction, mode, target, alignment, sizes,
                       getMmaPins(pins, contraction), pins.atom);
 }
 
@@ -165,7 +172,7 @@ void SplitPiecesPass::runOnOperation() {
         *contraction, *pins, *mode, description, SymbolicSizes::get(kernel));
     if (!choice)
       continue;
-    addPieces(kernel, *contraction);
+    addPieces(kernel, *contraction, choice->whole);
     changed.insert(kernel.getSymName());
     remark::passed(kernel.getLoc(), options.function(kernel.getSymName()))
         << remark::add("operands go through memory as pieces of bf16: {0}",

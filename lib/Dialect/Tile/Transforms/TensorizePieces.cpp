@@ -29,11 +29,15 @@
 //   }
 //   %sum = %result + 2^-48 * %rest
 //
+// Where only one operand has pieces in memory, the other one stays as it is if
+// it gives the instruction its rows: its pieces are made in registers.
+//
 // Legality: the dot's precision allows pieces, and the kernel says where they
 // are (tile.pieces). The rest is that of TensorizeAsync.cpp.
 
 #include "TensorizeSupport.h"
 
+#include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -213,19 +217,40 @@ tile::tensorizePieces(DotOp dot, ArrayRef<int64_t> warpTile, int64_t warps,
       getWgmmaAtom(dot, warpTile, warps, pieceBytes, reason);
   if (failed(atom))
     return failure();
-  Value operands[] = {dot.getLhs(), dot.getRhs()}, pieces[2];
-  CopyOp copies[2];
-  for (auto [operand, memref, copy] : llvm::zip_equal(operands, pieces, copies))
-    if (!(copy = findCopyOfPieces(operand, memref))) {
-      reason = "wgmma reads pieces of f32 from shared memory, and no argument "
-               "holds those of an operand";
-      return failure();
-    }
-  for (auto [memref, copy] : llvm::zip_equal(pieces, copies))
-    if (Value &buffer = buffers[copy.getBuffer()]; !buffer)
-      buffer = copyPieces(copy, memref);
-  Value lhs = buffers[copies[0].getBuffer()],
-        rhs = buffers[copies[1].getBuffer()];
+  auto [ofLhs, ofRhs] = dot.getRowAndColumn();
+  unsigned row = getWgmmaDims(atom->getWarps(), ofLhs, ofRhs).first;
+  struct Operand {
+    Value whole;
+    unsigned own;
+    Value pieces;
+    CopyOp copy;
+  };
+  Operand operands[] = {{dot.getLhs(), ofLhs, {}, {}},
+                        {dot.getRhs(), ofRhs, {}, {}}};
+  for (Operand &operand : operands)
+    operand.copy = findCopyOfPieces(operand.whole, operand.pieces);
+  bool hasAny = false;
+  for (const Operand &operand : operands) {
+    hasAny |= bool(operand.copy);
+    if (operand.copy || (operand.own == row && getWholeBuffer(operand.whole)))
+      continue;
+    reason = "wgmma reads pieces of f32 from shared memory, and no argument "
+             "holds those of an operand";
+    return failure();
+  }
+  if (!hasAny) {
+    reason = "no argument holds the pieces of an operand";
+    return failure();
+  }
+  auto getBuffer = [&](Operand &operand) {
+    if (!operand.copy)
+      return getWholeBuffer(operand.whole);
+    Value &buffer = buffers[operand.copy.getBuffer()];
+    if (!buffer)
+      buffer = copyPieces(operand.copy, operand.pieces);
+    return buffer;
+  };
+  Value lhs = getBuffer(operands[0]), rhs = getBuffer(operands[1]);
   RestOfSum rest(dot);
   OpBuilder builder(dot);
   auto async = AsyncDotOp::create(
@@ -235,8 +260,8 @@ tile::tensorizePieces(DotOp dot, ArrayRef<int64_t> warpTile, int64_t warps,
   AwaitOp::create(builder, dot.getLoc(), async.getToken());
   rest.addTo(dot, async);
   dot.erase();
-  auto first = operands[0].getDefiningOp<ReadOp>(),
-       second = operands[1].getDefiningOp<ReadOp>();
+  auto first = operands[0].whole.getDefiningOp<ReadOp>(),
+       second = operands[1].whole.getDefiningOp<ReadOp>();
   eraseRead(first, buffers);
   if (second != first)
     eraseRead(second, buffers);

@@ -101,13 +101,15 @@ static bool isTransposable(const loop::Contraction::Operand &operand,
 static std::optional<Transposition>
 chooseTransposition(loop::Contraction &contraction, Precision mode,
                     std::optional<AtomKind> atom,
-                    const TargetDescription &target, double worth) {
+                    const TargetDescription &target, int64_t alignment,
+                    double worth) {
   constexpr int64_t leastBytes = 4;
   ContractionFacts facts =
       getContractionFacts(contraction, getPrecisionOfFMA(mode));
   if (facts.elementBytes < leastBytes ||
       prefersMma(contraction, mode, target) ||
-      choosePieces(contraction, mode, target, SymbolicSizes(), {}, atom))
+      choosePieces(contraction, mode, target, alignment, SymbolicSizes(), {},
+                   atom))
     return std::nullopt;
   Value depth = contraction.reduce.getInductionVar();
   std::string error;
@@ -183,8 +185,8 @@ struct TransposeOperandsPass
           pins->transposeSmem != Choice::Auto ||
           !SymbolicSizes::get(kernel).empty())
         continue;
-      auto transposition = chooseTransposition(*contraction, *mode, pins->atom,
-                                               describe(target), worth);
+      auto transposition = chooseTransposition(
+          *contraction, *mode, pins->atom, describe(target), alignment, worth);
       if (!transposition)
         continue;
       for (unsigned number : transposition->arguments) {

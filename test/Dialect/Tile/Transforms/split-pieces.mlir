@@ -7,6 +7,7 @@
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target{chip=sm_89},deplo-split-pieces{precision=f32})' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-pieces -o /dev/null 2>&1 | FileCheck %s --check-prefix=SM89
 
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces)' | FileCheck %s --check-prefix=FEW
+// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces{precision=f32 pin=pieces=registers})' | FileCheck %s --check-prefix=REGISTERS
 
 // IEEE: the precision is not f32
 // SM89: no contraction of f32 is quicker by wgmma of pieces
@@ -36,6 +37,15 @@
 // CHECK-NEXT:    %[[M:.+]] = arith.truncf %[[R]]
 // CHECK-NEXT:    loop.store %[[M]], %{{.+}}[1, %{{.+}}]
 // CHECK:         loop.store %{{.+}}, %{{.+}}[2, %{{.+}}]
+// One operand's pieces are made in registers, so that only the other's are in
+// memory.
+// REGISTERS-LABEL: func.func @main
+// REGISTERS:         loop.launch @pieces(
+// REGISTERS-NOT:     loop.launch @pieces
+// REGISTERS:         loop.launch @mm(
+// REGISTERS:       loop.kernel @mm(
+// REGISTERS-SAME:    attributes {tile.pieces = array<i64: {{[01]}}>}
+
 // REMARK: SplitPieces | Category:deplo-split-pieces | Function=mm | Remark="operands go through memory as pieces of bf16: blocks of 128x128
 func.func @main(%x: memref<2048x1024xf32>, %w: memref<1024x2048xf32>, %y: memref<2048x2048xf32> {loop.result}, %z: memref<2048x2048xf32> {loop.result}) {
   loop.launch @mm(%x, %w, %y) : memref<2048x1024xf32>, memref<1024x2048xf32>, memref<2048x2048xf32>

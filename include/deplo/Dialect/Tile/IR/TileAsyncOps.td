@@ -157,20 +157,30 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
     %d, %t, %s = tile.async_dot %a dims [0, 2], %b dims [1, 2], %c rest %r atom<wgmma, warps = [8, 1]> : !tile.buffer<3x128x32xbf16, #tile.shared<swizzle = 64>>, !tile.buffer<3x128x32xbf16, #tile.shared<swizzle = 64>>, tensor<128x128xf32>
     ```
 
+    The operand that gives the instruction its rows may be of f32 as it is: then
+    threads read what they need of it and make its pieces in registers, from where
+    the instruction takes them.
+
+    ```mlir
+    %d, %t, %s = tile.async_dot %a dims [0, 2], %b dims [1, 2], %c rest %r atom<wgmma, warps = [8, 1]> : !tile.buffer<128x32xf32, #tile.shared<swizzle = 128>>, !tile.buffer<3x64x32xbf16, #tile.shared<swizzle = 64>>, tensor<128x64xf32>
+    ```
+
     Constraints:
     - C1: each operand has one entry of `dims` for each dimension, but for one of
       pieces, all different, none greater than the result's rank, which is one of
       the last two.
     - C2: sizes along equal dimensions are equal; each dimension of the result is
       a dimension of an operand.
-    - C3: the operands are both of f16 or both of bf16, the accumulator of f32.
+    - C3: the operands are both of f16 or both of bf16, or one is of f32 and the
+      other of its pieces; the accumulator is of f32.
     - C4: rows that are summed over are 32, 64 or 128 bytes, others a multiple of
       32 bytes.
     - C5: the atom is `wgmma`; with a layout, it is that of its accumulator.
     - C6: the token is awaited exactly once.
     - C7: in its block, nothing but an `async_dot`'s accumulator uses the result
       before the token is awaited.
-    - C8: both operands are of pieces or none, which are three, of bf16.
+    - C8: both operands are of pieces or none, which are three, of bf16; in the
+      place of its pieces, the operand of the instruction's rows may be of f32.
     - C9: there is a rest where operands are of pieces, and nowhere else.
   }];
   let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$lhs, DenseI64ArrayAttr:$lhsDims,
@@ -186,13 +196,19 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Whether operands are of pieces of f32.
-    bool isOfPieces() { return getLhs().getType().getRank() > static_cast<int64_t>(getLhsDims().size()); }
+    /// Whether operands are multiplied as pieces of f32.
+    bool isOfPieces() { return areInMemory(getLhs(), getLhsDims()) || areInMemory(getRhs(), getRhsDims()); }
+    /// Whether an operand has a dimension of pieces.
+    static bool areInMemory(::mlir::TypedValue<BufferType> operand, ::llvm::ArrayRef<int64_t> dims) {
+      return operand.getType().getRank() > static_cast<int64_t>(dims.size());
+    }
     int64_t getContractedSize() {
       return getLhs().getType().getShape().take_back(getLhsDims().size())[::llvm::find(getLhsDims(), getResult().getType().getRank()) - getLhsDims().begin()];
     }
     /// The last dimensions of the result that only `lhs` and only `rhs` have.
     ::std::pair<unsigned, unsigned> getRowAndColumn();
+    /// Of the operands as the instruction takes them.
+    unsigned getAtomElementBits();
     /// What is summed over in one instruction.
     int64_t getAtomDepth();
   }];

@@ -278,9 +278,16 @@ def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
 
     The contraction's body stays as it is; `tile.pieces` says which arguments the
     last ones are pieces of, and `tensorize` copies these instead.
+
+    The operand that gives the instruction its rows can do without: threads make its
+    pieces in registers, each time that a block reads it. That takes no memory, and
+    is quicker where few blocks read the same rows, as those of weights that few
+    rows are multiplied by. `pieces` in the schedule, `memory` or `registers`, says
+    which.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"f32\"",
            "what products of f32 may be computed in: ieee, f32 or tf32">,
     ListOption<"withoutWgmma", "without-wgmma", "std::string",
@@ -325,6 +332,7 @@ def TransposeOperandsPass : Pass<"deplo-transpose-operands", "::mlir::ModuleOp">
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as transpose_smem=never">,
     Option<"worth", "worth", "double", "0.93", "the part of a contraction's time that it may take with the copies">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"f32\"",
            "what products of f32 may be computed in: ieee, f32 or tf32">];
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect"];

@@ -21,6 +21,7 @@ namespace deplo {
 struct ContractionFacts;
 struct MmaChoice;
 struct MmaPins;
+enum class WholeOperand;
 struct ScheduleFacts;
 struct TargetDescription;
 namespace loop {
@@ -162,8 +163,13 @@ bool suitsPieces(loop::Contraction &contraction, Precision precision,
 /// pins, or is exact and takes less time than all others.
 std::optional<MmaChoice>
 choosePieces(loop::Contraction &contraction, Precision precision,
-             const TargetDescription &target, const SymbolicSizes &sizes,
-             const MmaPins &pins, std::optional<AtomKind> atom);
+             const TargetDescription &target, int64_t alignment,
+             const SymbolicSizes &sizes, const MmaPins &pins,
+             std::optional<AtomKind> atom);
+
+/// Of a contraction whose kernel has pieces, the operand that has none; nothing
+/// of others.
+std::optional<WholeOperand> getWholeOperand(loop::Contraction &contraction);
 
 /// Arguments of a kernel that are copied to longer rows, for wgmma.
 struct Packing {
