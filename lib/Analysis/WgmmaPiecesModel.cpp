@@ -122,10 +122,12 @@ static double estimateStream(const ContractionFacts &facts,
   return estimateTransfer(getElements(facts) * numPieces * pieceBytes, target);
 }
 
-/// What kernels take that write the pieces of both operands.
-static double estimateSplit(const ContractionFacts &facts,
+/// What kernels take that write the pieces of both operands in each call.
+static double estimateSplit(ContractionFacts facts,
                             const TargetDescription &target) {
   constexpr int64_t wholeBytes = 4;
+  facts.ofRows.count -= facts.ofRows.prepared;
+  facts.ofColumns.count -= facts.ofColumns.prepared;
   double bytes = getElements(facts) * (wholeBytes + numPieces * pieceBytes);
   return estimateCopies(bytes, facts.ofRows.count + facts.ofColumns.count,
                         target);
