@@ -138,10 +138,10 @@ def explain_text(report: dict[str, Any]) -> str:
     kernels = report.get("kernels", [])
     if len(kernels) > 1:
         tables.append(shares(kernels))
-    if kept := sum(kernel.get("prepared_bytes", 0) for kernel in kernels):
-        tables.append(
-            grid("prepared once for all calls", ("what", "value"), [("memory", count(kept, "B"))])
-        )
+    if once := sum(kernel.get("prepared_launches", 0) for kernel in kernels):
+        kept = sum(kernel.get("prepared_bytes", 0) for kernel in kernels)
+        row = (f"launches: {once}", count(kept, "B"))
+        tables.append(grid("prepared", ("once for all calls", "memory that is kept"), [row]))
     for kernel in kernels:
         table = Table(title=f"kernel {kernel['name']}", box=box.ASCII2, title_justify="left")
         table.add_column("what")
