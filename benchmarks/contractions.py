@@ -4,10 +4,11 @@
 
 A case is ROWSxCOLUMNSxDEPTH:LAYOUT:DTYPE, with the layout of the weights `kn` or
 `nk`; the schedules that follow it are pins as --schedule takes them, `-` for none,
-behind a precision and a colon where that isn't the default. All run in CUDA graphs of
+behind a precision and a colon where that isn't the default; `+prepared` behind the
+precision has what depends on the weights alone computed once. All run in CUDA graphs of
 calls whose weights are not in L2.
 
-  contractions.py 512x2048x2048:kn:f32 - split_k=2 ieee:- f32:atom=wgmma
+  contractions.py 512x2048x2048:kn:f32 - split_k=2 ieee:- f32:atom=wgmma f32+prepared:-
 """
 
 import statistics
@@ -54,16 +55,36 @@ class Case:
         return torch.nn.functional.linear
 
 
+class Weighted(torch.nn.Module):
+    """The product of its input and a weight."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self.product = case.function()
+        self.register_buffer("weight", case.inputs()[1])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.product(x, self.weight)
+
+
+def split_schedule(schedule: str) -> tuple[str, bool, str]:
+    """The precision, whether weights are prepared, and the pins."""
+    mode, _, pins = schedule.rpartition(":")
+    precision, _, prepared = mode.partition("+")
+    return precision or "f32", prepared == "prepared", "" if pins == "-" else pins
+
+
 class Scheduled(Deplo):
     """A program that was imported before, under one schedule."""
 
     def __init__(self, program: ImportedProgram, schedule: str) -> None:
-        precision, _, pins = schedule.rpartition(":")
+        precision, prepared, pins = split_schedule(schedule)
         options = Options(
             device="cuda",
             target=default_target(),
-            schedule="" if pins == "-" else pins,
-            precision=precision or "f32",
+            schedule=pins,
+            precision=precision,
+            prepare_weights=prepared,
         )
         self.compiled = CompiledFunction(program, options, "cuda:0")
         self.executable = Executable(self.compiled.package, self.compiled.device)
@@ -113,7 +134,7 @@ def main(arguments: list[str]) -> None:
     pool = ThreadPoolExecutor(14)
     compiled = []
     for case in cases(arguments):
-        program = import_program(case.function(), case.inputs())
+        program = import_program(Weighted(case), case.inputs()[:1])
         compiled.append((case, [pool.submit(Scheduled, program, s) for s in case.schedules]))
     for case, futures in compiled:
         x, w = case.inputs()
@@ -146,7 +167,7 @@ def main(arguments: list[str]) -> None:
                 tera * 1e6,
                 case.dtype,
                 default_target(),
-                precision=schedule.rpartition(":")[0] or "f32",
+                precision=split_schedule(schedule)[0],
             )
             if us < least:
                 print(f"    {schedule}: refused, {us:.2f} us is less than {least:.2f} us")

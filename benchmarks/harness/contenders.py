@@ -39,16 +39,28 @@ class Deplo:
         return poison(torch.empty(buffer.shape, dtype=dtype, device=inputs[0].device))
 
     def into(self, inputs: Inputs, output: torch.Tensor) -> Call:
-        """A call that enqueues one execution on the current stream and returns `output`."""
-        tensors = [
-            inputs[binding.position] if binding.position is not None else binding.fetch()
-            for binding in self.compiled.program.bindings
-        ]
+        """A call that enqueues one execution on the current stream and returns `output`.
+
+        Weights that the program holds are the inputs behind those that it is given.
+        """
+        bindings = self.compiled.program.bindings
+        weights = list(inputs[sum(binding.position is not None for binding in bindings) :])
+        tensors = []
+        for binding in bindings:
+            if binding.position is not None:
+                tensors.append(inputs[binding.position])
+            else:
+                tensors.append(weights.pop(0) if weights else binding.fetch())
         tensors.append(output)
-        pointers, run = [tensor.data_ptr() for tensor in tensors], self.executable.run
+        pointers, executable = [tensor.data_ptr() for tensor in tensors], self.executable
+        prepared = executable.prepare(pointers) if executable.weights is not None else None
 
         def call() -> torch.Tensor:
-            run(pointers, torch.cuda.current_stream().cuda_stream if output.is_cuda else 0)
+            stream = torch.cuda.current_stream().cuda_stream if output.is_cuda else 0
+            if prepared is None:
+                executable.run(pointers, stream)
+            else:
+                executable.run_prepared(pointers, prepared, stream)
             return tensors[-1]  # all of them live as long as the call
 
         return call

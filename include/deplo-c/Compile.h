@@ -41,6 +41,9 @@ typedef struct DeploCompilation DeploCompilation;
  *   "precision": what products of f32 may be computed in: "f32" (the default),
  *                by tensor cores where that is quicker and no less exact than
  *                by multiply-adds; "ieee", by these alone; or "tf32"
+ *   "prepare_weights": true to run launches that depend on weights alone
+ *                (arguments marked graph.weight) once for all calls, and not in
+ *                each, which takes memory for what they write
  *   "passes":    a pass pipeline in place of the default ones up to level tile
  *   "trace":     true to keep the IR before and after each step
  *   "alignment": bytes that every input pointer is aligned to, 16

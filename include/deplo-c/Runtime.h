@@ -140,6 +140,36 @@ DEPLO_C_EXPORT int deploExecutableRunSized(DeploExecutable *executable,
                                            size_t sizeCount,
                                            DeploStream stream);
 
+/* What launches that depend on weights alone have made of some weights. Where
+ * the package was compiled with "prepare_weights", its header marks these
+ * launches "prepared"; their inputs are the weights. deploExecutableRun runs
+ * them in each run, deploExecutableRunPrepared never. */
+typedef struct DeploWeights DeploWeights;
+
+/* Runs the prepared launches on `stream` and waits for them. `buffers` are
+ * those of a run, of which only the weights need to be there. `stream` must not
+ * record a graph. Given back with deploWeightsDestroy before the executable. */
+DEPLO_C_EXPORT int deploWeightsPrepare(DeploExecutable *executable,
+                                       void *const *buffers, size_t count,
+                                       DeploStream stream,
+                                       DeploWeights **weights);
+/* The same anew in the same memory, where the values of the weights have
+ * changed. Work on `stream` must follow all runs with the old values. Recorded
+ * graphs use the new values from then on. */
+DEPLO_C_EXPORT int deploWeightsPrepareAgain(DeploWeights *weights,
+                                            void *const *buffers, size_t count,
+                                            DeploStream stream);
+/* NULL is allowed. No run with it may be enqueued any more. */
+DEPLO_C_EXPORT void deploWeightsDestroy(DeploWeights *weights);
+
+/* deploExecutableRun without the prepared launches. `weights` are those of the
+ * same executable, made of the same inputs. May be recorded into a graph. */
+DEPLO_C_EXPORT int deploExecutableRunPrepared(DeploExecutable *executable,
+                                              void *const *buffers,
+                                              size_t count,
+                                              const DeploWeights *weights,
+                                              DeploStream stream);
+
 /* JSON text: {"device": "cuda:0", "manifest": {the package's header},
  * "kernels": [{"registers", "local_bytes", "static_shared_bytes",
  * "blocks_per_sm": number or null}, ...]}. Lives as long as the executable. */

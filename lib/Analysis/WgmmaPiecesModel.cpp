@@ -158,11 +158,12 @@ static double estimateStream(const MmaChoice &choice,
       target);
 }
 
-/// What kernels take that write the pieces of operands to memory.
-static double estimateSplit(const MmaChoice &choice,
-                            const ContractionFacts &facts,
+/// What kernels take that write the pieces of operands to memory in each call.
+static double estimateSplit(const MmaChoice &choice, ContractionFacts facts,
                             const TargetDescription &target) {
   constexpr int64_t wholeBytes = 4;
+  facts.ofRows.count -= facts.ofRows.prepared;
+  facts.ofColumns.count -= facts.ofColumns.prepared;
   double elements = 0;
   int64_t kernels = 0;
   for (bool ofRows : {true, false})

@@ -47,6 +47,7 @@ static llvm::Expected<CompileOptions> parseOptions(llvm::StringRef text,
                             .Default(nullptr);
     bool *flag = llvm::StringSwitch<bool *>(name)
                      .Case("trace", &options.trace)
+                     .Case("prepare_weights", &options.prepareWeights)
                      .Case("cache", &useCache)
                      .Case("ptxas", &options.ptxas)
                      .Default(nullptr);

@@ -18,6 +18,11 @@ struct DeploExecutable {
   std::string counters;
 };
 
+struct DeploWeights {
+  Executable *executable;
+  std::unique_ptr<PreparedWeights> prepared;
+};
+
 static Device *unwrap(DeploDevice *device) {
   return reinterpret_cast<Device *>(device);
 }
@@ -227,6 +232,39 @@ int deploExecutableRunSized(DeploExecutable *executable, void *const *buffers,
     RETURN_IF_NULL(sizes);
   return finish(
       executable->executable->run(buffers, count, sizes, sizeCount, stream));
+}
+
+int deploWeightsPrepare(DeploExecutable *executable, void *const *buffers,
+                        size_t count, DeploStream stream,
+                        DeploWeights **weights) {
+  RETURN_IF_NULL(executable, buffers, weights);
+  Result<std::unique_ptr<PreparedWeights>> prepared =
+      executable->executable->prepare(buffers, count, stream);
+  if (!prepared.ok())
+    return fail(prepared.message());
+  *weights =
+      new DeploWeights{executable->executable.get(), std::move(*prepared)};
+  return 0;
+}
+
+int deploWeightsPrepareAgain(DeploWeights *weights, void *const *buffers,
+                             size_t count, DeploStream stream) {
+  RETURN_IF_NULL(weights, buffers);
+  return finish(weights->executable->prepareAgain(*weights->prepared, buffers,
+                                                  count, stream));
+}
+
+void deploWeightsDestroy(DeploWeights *weights) { delete weights; }
+
+int deploExecutableRunPrepared(DeploExecutable *executable,
+                               void *const *buffers, size_t count,
+                               const DeploWeights *weights,
+                               DeploStream stream) {
+  RETURN_IF_NULL(executable, buffers, weights);
+  if (weights->executable != executable->executable.get())
+    return fail("the weights were prepared for another executable");
+  return finish(
+      executable->executable->run(buffers, count, *weights->prepared, stream));
 }
 
 const char *deploExecutableInfo(DeploExecutable *executable) {

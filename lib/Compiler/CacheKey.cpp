@@ -139,6 +139,7 @@ std::string getCacheKey(ModuleOp module, const CompileOptions &options) {
   add(int(options.level));
   add(options.schedule);
   add(options.precision);
+  add(int(options.prepareWeights));
   add(options.alignment);
   add(int(options.ptxas));
   add(options.name);

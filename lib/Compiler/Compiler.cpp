@@ -174,6 +174,7 @@ LogicalResult Compilation::checkOptions() {
   pipelineOptions.target = options.target;
   pipelineOptions.schedule = options.schedule;
   pipelineOptions.precision = options.precision;
+  pipelineOptions.prepareWeights = options.prepareWeights;
   pipelineOptions.alignment = options.alignment;
   return success();
 }

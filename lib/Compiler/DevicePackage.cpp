@@ -113,7 +113,8 @@ FailureOr<std::string> createDevicePackage(ModuleOp module,
     if (kernel == kernelIndex.end())
       return module.emitError() << "the launch plan launches @" << launch.kernel
                                 << ", which no binary holds";
-    manifest.launches.push_back({kernel->second, launch.args});
+    manifest.launches.push_back(
+        {kernel->second, launch.args, launch.isPrepared});
   }
   runtime::Result<std::string> bytes = runtime::writePackage(package);
   if (!bytes.ok())

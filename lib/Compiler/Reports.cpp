@@ -5,7 +5,7 @@
 
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
 #include "deplo/Dialect/Loop/Analysis/KernelCost.h"
-#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/IR/Prepared.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/MemoryTraffic.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
@@ -34,11 +34,37 @@ static std::string toString(Attribute attribute) {
   return text;
 }
 
+static int64_t getBytes(MemRefType type) {
+  return type.getNumElements() *
+         int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+}
+
 static void countLaunches(ModuleOp module, std::vector<KernelReport> &reports) {
-  llvm::StringMap<int64_t> launches;
-  module.walk([&](loop::LaunchOp launch) { ++launches[launch.getKernel()]; });
-  for (KernelReport &report : reports)
-    report.launches = std::max<int64_t>(launches.lookup(report.name), 1);
+  struct Count {
+    int64_t launches = 0, prepared = 0, bytes = 0;
+  };
+  llvm::StringMap<Count> counts;
+  llvm::SmallDenseSet<Value> written;
+  module.walk([&](loop::LaunchOp launch) {
+    Count &count = counts[launch.getKernel()];
+    if (!loop::isPrepared(launch)) {
+      ++count.launches;
+      return;
+    }
+    ++count.prepared;
+    // What no launch before has is what this one writes.
+    for (Value buffer : launch.getBuffers())
+      if (Value memory = loop::getMemory(buffer);
+          memory.getDefiningOp() && written.insert(memory).second)
+        count.bytes += getBytes(cast<MemRefType>(memory.getType()));
+  });
+  for (KernelReport &report : reports) {
+    Count count = counts.lookup(report.name);
+    report.preparedLaunches = count.prepared;
+    report.preparedBytes = count.bytes;
+    report.launches =
+        count.prepared ? count.launches : std::max<int64_t>(count.launches, 1);
+  }
 }
 
 /// The highest rate at which the target may compute `kernel`: contractions of
@@ -169,8 +195,6 @@ void collectSchedules(ModuleOp module, std::vector<KernelReport> &reports) {
     for (tile::PartOp part : concat.getParts())
       parts.insert(part.getKernel());
   }
-  if (parts.empty())
-    return;
   llvm::StringSet<> launched;
   module.walk(
       [&](loop::LaunchOp launch) { launched.insert(launch.getKernel()); });

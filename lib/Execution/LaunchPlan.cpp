@@ -3,7 +3,7 @@
 
 #include "deplo/Execution/LaunchPlan.h"
 
-#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/IR/Prepared.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -41,6 +41,7 @@ void LaunchPlan::writeBuffers(runtime::Manifest &manifest) const {
   manifest.scratch = scratch;
   manifest.temps = temps;
   manifest.arenaBytes = arenaBytes;
+  manifest.preparedBytes = preparedBytes;
 }
 
 void LaunchPlan::write(runtime::Manifest &manifest,
@@ -50,7 +51,7 @@ void LaunchPlan::write(runtime::Manifest &manifest,
   for (const Launch &launch : launches)
     manifest.launches.push_back(
         {uint32_t(llvm::find(kernels, launch.kernel) - kernels.begin()),
-         launch.args});
+         launch.args, launch.isPrepared});
 }
 
 uint64_t deplo::planArena(ArrayRef<Lifetime> lifetimes, uint64_t alignment,
@@ -155,6 +156,7 @@ private:
   struct Temp {
     memref::AllocOp alloc;
     Lifetime life;
+    bool isPrepared;
   };
 
   func::FuncOp function;
@@ -256,7 +258,11 @@ FailureOr<Value> PlanExtractor::getBuffer(loop::LaunchOp launch,
 
 LogicalResult PlanExtractor::addLaunch(loop::LaunchOp launch) {
   size_t number = plan.launches.size();
-  LaunchPlan::Launch planned{launch.getKernel().str(), {}};
+  LaunchPlan::Launch planned{
+      launch.getKernel().str(), {}, loop::isPrepared(launch)};
+  if (planned.isPrepared && !plan.sizes.empty())
+    return launch.emitOpError("is prepared, which no launch can be where calls "
+                              "give sizes");
   for (Value operand : launch.getBuffers()) {
     FailureOr<Value> buffer = getBuffer(launch, operand);
     if (failed(buffer))
@@ -265,11 +271,16 @@ LogicalResult PlanExtractor::addLaunch(loop::LaunchOp launch) {
         buffers.try_emplace(*buffer, LaunchArgument{LaunchArgument::Kind::Temp,
                                                     uint32_t(temps.size())});
     if (isNew)
-      temps.push_back(
-          {buffer->getDefiningOp<memref::AllocOp>(), {number, number, 0}});
+      temps.push_back({buffer->getDefiningOp<memref::AllocOp>(),
+                       {number, number, 0},
+                       planned.isPrepared});
     LaunchArgument argument = entry->second;
-    if (argument.kind == LaunchArgument::Kind::Temp)
+    if (argument.kind == LaunchArgument::Kind::Temp) {
+      if (planned.isPrepared && !temps[argument.index].isPrepared)
+        return launch.emitOpError("is prepared, but passes a temporary of a "
+                                  "launch that is not");
       temps[argument.index].life.last = number;
+    }
     planned.args.push_back(argument);
   }
   for (uint32_t size = 0; size < plan.sizes.size(); ++size)
@@ -302,7 +313,8 @@ void PlanExtractor::makeTempsOutputs() {
 }
 
 LogicalResult PlanExtractor::addTemps() {
-  SmallVector<Lifetime> lifetimes;
+  // Of a call, and of all calls, which live at the same time.
+  SmallVector<Lifetime> lifetimes, prepared;
   for (Temp &temp : temps) {
     MemRefType type = temp.alloc.getType();
     StringRef dtype = getDtype(type.getElementType());
@@ -312,12 +324,20 @@ LogicalResult PlanExtractor::addTemps() {
              << "of type " << type
              << " is no row-major memref of static shape and known elements";
     temp.life.bytes = type.getNumElements() * *runtime::dtypeBytes(dtype.str());
-    lifetimes.push_back(temp.life);
+    if (temp.isPrepared)
+      prepared.push_back({0, 0, temp.life.bytes});
+    else
+      lifetimes.push_back(temp.life);
   }
-  std::vector<uint64_t> offsets;
-  plan.arenaBytes = planArena(lifetimes, tempAlignment, offsets);
-  for (auto [life, offset] : llvm::zip_equal(lifetimes, offsets))
-    plan.temps.push_back({offset, life.bytes});
+  std::vector<uint64_t> offsets, preparedOffsets;
+  uint64_t bytesOfCall = planArena(lifetimes, tempAlignment, offsets);
+  plan.preparedBytes = planArena(prepared, tempAlignment, preparedOffsets);
+  plan.arenaBytes = bytesOfCall + plan.preparedBytes;
+  const uint64_t *next = offsets.data(), *nextPrepared = preparedOffsets.data();
+  for (Temp &temp : temps)
+    plan.temps.push_back(
+        {temp.isPrepared ? bytesOfCall + *nextPrepared++ : *next++,
+         temp.life.bytes});
   return success();
 }
 

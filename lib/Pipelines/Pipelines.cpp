@@ -65,6 +65,8 @@ void buildLoopPipeline(OpPassManager &manager,
   tile::SplitReducePassOptions split;
   split.alignment = options.alignment;
   manager.addPass(tile::createSplitReducePass(split));
+  if (options.prepareWeights)
+    manager.addPass(loop::createPrepareWeightsPass());
   manager.addPass(loop::createVerifySizesPass());
 }
 
@@ -93,6 +95,9 @@ void buildTilePipeline(OpPassManager &manager,
   auto pack = tellOfWgmma(tile::PackOperandsPassOptions());
   pack.alignment = options.alignment;
   manager.addPass(tile::createPackOperandsPass(pack));
+  // Those before have added launches that copy operands.
+  if (options.prepareWeights)
+    manager.addPass(loop::createPrepareWeightsPass());
   manager.addPass(tile::createConcatGridsPass());
   auto schedule = tellOfWgmma(tile::SelectSchedulePassOptions());
   schedule.alignment = options.alignment;
@@ -229,6 +234,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-fuse-reductions", "l:fuse_reductions"},
       {"deplo-fuse-loops", "l:fuse_loops"},
       {"deplo-unroll-windows", "l:unroll_windows"},
+      {"deplo-prepare-weights", "l:prepare_weights"},
       {"deplo-attach-target", "g:attach_target"},
       {"deplo-split-reduce", "l:split_reduce"},
       {"deplo-select-schedule", "t:select_schedule"},

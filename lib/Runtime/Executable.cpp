@@ -49,7 +49,8 @@ Executable::Executable(Device &device, Manifest manifest,
                                 bufferCount() + header.temps.size()};
   std::vector<bool> isWritten(firstSlotOf[3] + header.sizes.size(), false);
   for (const LaunchInfo &launch : header.launches) {
-    launches.push_back({launch.kernel, slots.size(), launch.args.size()});
+    launches.push_back(
+        {launch.kernel, slots.size(), launch.args.size(), launch.isPrepared});
     for (const LaunchArgument &arg : launch.args) {
       slots.push_back(uint32_t(firstSlotOf[size_t(arg.kind)] + arg.index));
       extents.push_back(extentOf(arg, isWritten[slots.back()]));
@@ -60,12 +61,18 @@ Executable::Executable(Device &device, Manifest manifest,
   if (!header.temps.empty())
     arenas =
         std::make_shared<ArenaPool>(device, header.arenaBytes, header.temps);
+  if (header.preparedBytes != 0 && header.preparedBytes != header.arenaBytes)
+    arenasOfPrepared = std::make_shared<ArenaPool>(
+        device, header.arenaBytes - header.preparedBytes, header.temps);
 }
 
 Executable::~Executable() {
-  if (arenas)
-    arenas->close();
+  for (const auto &pool : {arenas, arenasOfPrepared})
+    if (pool)
+      pool->close();
 }
+
+PreparedWeights::~PreparedWeights() { (void)device.free(memory); }
 
 /// Outputs and temporaries have no values before a launch had them.
 ArgumentExtent Executable::extentOf(const LaunchArgument &arg,
@@ -128,13 +135,70 @@ Status Executable::run(void *const *buffers, size_t count, const int64_t *sizes,
     status = checkBuffers(buffers, count);
   if (!status.ok())
     return status;
-  if (!arenas)
-    return launchAll(buffers, nullptr, sizes, stream);
-  Result<Arena *> arena = arenas->arenaFor(stream);
+  return launchIn(arenas.get(), Which::All, {buffers, nullptr, sizes, nullptr},
+                  stream);
+}
+
+Status Executable::run(void *const *buffers, size_t count,
+                       const PreparedWeights &weights, Stream stream) {
+  Status status = checkSizes(nullptr, 0);
+  if (status.ok())
+    status = checkBuffers(buffers, count);
+  if (!status.ok())
+    return status;
+  const auto &pool = header.preparedBytes != 0 ? arenasOfPrepared : arenas;
+  return launchIn(pool.get(), Which::Others,
+                  {buffers, nullptr, nullptr, &weights}, stream);
+}
+
+Result<std::unique_ptr<PreparedWeights>>
+Executable::prepare(void *const *buffers, size_t count, Stream stream) {
+  std::unique_ptr<PreparedWeights> weights(new PreparedWeights(target));
+  Result<void *> memory = target.allocate(header.preparedBytes);
+  if (!memory.ok())
+    return memory.status();
+  weights->memory = *memory;
+  uint64_t first = header.arenaBytes - header.preparedBytes;
+  for (const TempInfo &temp : header.temps)
+    weights->temps.push_back(isPrepared(header, temp)
+                                 ? static_cast<char *>(*memory) +
+                                       (temp.offset - first)
+                                 : nullptr);
+  Status status = prepareAgain(*weights, buffers, count, stream);
+  if (!status.ok())
+    return status;
+  return std::move(weights);
+}
+
+Status Executable::prepareAgain(PreparedWeights &weights, void *const *buffers,
+                                size_t count, Stream stream) {
+  Status status = checkSizes(nullptr, 0);
+  if (status.ok())
+    status = checkNumber(count);
+  if (!status.ok())
+    return status;
+  Result<Capture> capture = target.capture(stream);
+  if (!capture.ok())
+    return capture.status();
+  if (capture->id != 0)
+    return Status::failure("weights of '" + header.name +
+                           "' can't be prepared on a stream that records a "
+                           "graph; prepare them before");
+  status =
+      launch(Which::Prepared, {buffers, nullptr, nullptr, &weights}, stream);
+  return status.ok() ? target.synchronize(stream) : status;
+}
+
+Status Executable::launchIn(ArenaPool *pool, Which which, Arguments arguments,
+                            Stream stream) {
+  if (!pool)
+    return launch(which, arguments, stream);
+  Result<Arena *> arena = pool->arenaFor(stream);
   if (!arena.ok())
     return arena.status();
+  arguments.temps = (*arena)->temps.data();
   std::lock_guard<std::mutex> lock((*arena)->enqueuing);
-  return launchAll(buffers, (*arena)->temps.data(), sizes, stream);
+  return launch(which, arguments, stream);
 }
 
 Status Executable::checkSizes(const int64_t *sizes, size_t count) const {
@@ -173,6 +237,15 @@ Result<uint32_t> Executable::getBlocks(const KernelInfo &kernel,
   return uint32_t(blocks);
 }
 
+Status Executable::checkNumber(size_t count) const {
+  if (count == bufferCount())
+    return Status::success();
+  return Status::failure("'" + header.name + "' takes " +
+                         std::to_string(header.inputs.size()) + " inputs and " +
+                         std::to_string(header.outputs.size()) +
+                         " outputs, got " + std::to_string(count) + " buffers");
+}
+
 Status Executable::checkBuffers(void *const *buffers, size_t count) const {
   auto describe = [&](size_t index) {
     size_t inputs = header.inputs.size();
@@ -182,11 +255,9 @@ Status Executable::checkBuffers(void *const *buffers, size_t count) const {
     const std::string &name = buffer(index).name;
     return name.empty() ? text : text + " '" + name + "'";
   };
-  if (count != bufferCount())
-    return Status::failure(
-        "'" + header.name + "' takes " + std::to_string(header.inputs.size()) +
-        " inputs and " + std::to_string(header.outputs.size()) +
-        " outputs, got " + std::to_string(count) + " buffers");
+  Status status = checkNumber(count);
+  if (!status.ok())
+    return status;
   for (size_t i = 0; i < count; ++i) {
     auto address = reinterpret_cast<uintptr_t>(buffers[i]);
     if (address & bufferChecks[i].alignmentMask)
@@ -201,27 +272,33 @@ Status Executable::checkBuffers(void *const *buffers, size_t count) const {
   return Status::success();
 }
 
-Status Executable::launchAll(void *const *buffers, void *const *temps,
-                             const int64_t *sizes, Stream stream) {
+Status Executable::launch(Which which, const Arguments &arguments,
+                          Stream stream) {
   void *args[maxKernelArguments];
   const size_t firstTemp = bufferCount();
   const size_t firstSize = firstTemp + header.temps.size();
   // A size goes where a pointer would.
   auto getArgument = [&](size_t slot) -> void * {
     if (slot < firstTemp)
-      return buffers[slot];
-    if (slot < firstSize)
-      return temps[slot - firstTemp];
-    return reinterpret_cast<void *>(intptr_t(sizes[slot - firstSize]));
+      return arguments.buffers[slot];
+    if (slot >= firstSize)
+      return reinterpret_cast<void *>(
+          intptr_t(arguments.sizes[slot - firstSize]));
+    size_t temp = slot - firstTemp;
+    void *prepared =
+        arguments.prepared ? arguments.prepared->temps[temp] : nullptr;
+    return prepared ? prepared : arguments.temps[temp];
   };
   for (const Launch &launch : launches) {
+    if (which != Which::All && launch.isPrepared != (which == Which::Prepared))
+      continue;
     const uint32_t *slot = slots.data() + launch.firstSlot;
     for (size_t i = 0; i < launch.slotCount; ++i)
       args[i] = getArgument(slot[i]);
     const KernelInfo &kernel = header.kernels[launch.kernel];
     uint32_t blocks = 0;
     if (!kernel.axes.empty()) {
-      Result<uint32_t> needed = getBlocks(kernel, sizes);
+      Result<uint32_t> needed = getBlocks(kernel, arguments.sizes);
       if (!needed.ok())
         return needed.status();
       if (*needed == 0)
@@ -231,7 +308,7 @@ Status Executable::launchAll(void *const *buffers, void *const *temps,
     std::vector<ArgumentExtent> own;
     const ArgumentExtent *within = extents.data() + launch.firstSlot;
     if (!header.sizes.empty() && kernels->looksAtExtents()) {
-      own = extentsOf(launch, sizes);
+      own = extentsOf(launch, arguments.sizes);
       within = own.data();
     }
     Status status = kernels->launchWithin(launch.kernel, args, within,

@@ -183,6 +183,12 @@ static Status validateKernel(const KernelInfo &kernel, const Package &package,
   return Status::success();
 }
 
+bool deplo::runtime::isPrepared(const Manifest &manifest,
+                                const TempInfo &temp) {
+  return temp.offset >= manifest.arenaBytes - manifest.preparedBytes &&
+         manifest.preparedBytes != 0;
+}
+
 static Status validateLaunch(const LaunchInfo &launch, const Manifest &manifest,
                              const std::string &where) {
   if (launch.kernel >= manifest.kernels.size())
@@ -216,6 +222,11 @@ static Status validateLaunch(const LaunchInfo &launch, const Manifest &manifest,
     if (arg.index >= count)
       return malformed(where + ".args[" + std::to_string(i) +
                        "] names a buffer that does not exist");
+    if (launch.isPrepared && arg.kind != LaunchArgument::Kind::Input &&
+        (arg.kind != LaunchArgument::Kind::Temp ||
+         !isPrepared(manifest, manifest.temps[arg.index])))
+      return malformed(where + " is prepared, but .args[" + std::to_string(i) +
+                       "] belongs to a call");
   }
   return Status::success();
 }
@@ -261,14 +272,12 @@ static Status validate(const Package &package) {
     if (!status.ok())
       return status;
   }
-  for (size_t i = 0; i < manifest.launches.size(); ++i) {
-    Status status =
-        validateLaunch(manifest.launches[i], manifest, at("launches", i));
-    if (!status.ok())
-      return status;
-  }
   if (manifest.arenaBytes > uint64_t(INT64_MAX))
     return malformed("arena_bytes is too big");
+  if (manifest.preparedBytes > manifest.arenaBytes ||
+      manifest.preparedBytes % 16 != 0)
+    return malformed("prepared_bytes must be a multiple of 16 and at most "
+                     "arena_bytes");
   for (size_t i = 0; i < manifest.temps.size(); ++i) {
     const TempInfo &temp = manifest.temps[i];
     if (temp.offset % 16 != 0)
@@ -277,6 +286,12 @@ static Status validate(const Package &package) {
         temp.bytes > manifest.arenaBytes - temp.offset)
       return malformed(at("temps", i) + " reaches beyond the arena of " +
                        std::to_string(manifest.arenaBytes) + " bytes");
+  }
+  for (size_t i = 0; i < manifest.launches.size(); ++i) {
+    Status status =
+        validateLaunch(manifest.launches[i], manifest, at("launches", i));
+    if (!status.ok())
+      return status;
   }
   return Status::success();
 }
@@ -346,6 +361,8 @@ static Json launchToJson(const LaunchInfo &launch) {
   Json &args = json["args"] = Json::array();
   for (const LaunchArgument &arg : launch.args)
     args.emplace_back()[argumentKeys[size_t(arg.kind)]] = arg.index;
+  if (launch.isPrepared)
+    json["prepared"] = true;
   return json;
 }
 
@@ -368,6 +385,8 @@ static Json manifestToJson(const Manifest &manifest) {
                {"kernels", std::move(kernels)},
                {"launches", std::move(launches)},
                {"temps", std::move(temps)}};
+  if (manifest.preparedBytes != 0)
+    json["prepared_bytes"] = manifest.preparedBytes;
   // Where all sizes are fixed there is nothing to say.
   if (!manifest.sizes.empty()) {
     Json &sizes = json["sizes"] = Json::array();
@@ -557,6 +576,8 @@ public:
     result.kernel = index(member(value, "kernel"), where + ".kernel");
     for (const Json &arg : array(member(value, "args"), where + ".args"))
       result.args.push_back(argument(arg, where + ".args"));
+    if (const Json &prepared = member(value, "prepared"); !prepared.is_null())
+      result.isPrepared = boolean(prepared, where + ".prepared");
     return result;
   }
 
@@ -570,6 +591,9 @@ public:
     result.target = string(member(json, "target"), "target");
     result.arenaBytes =
         unsignedInteger(member(json, "arena_bytes"), "arena_bytes");
+    if (const Json &prepared = member(json, "prepared_bytes");
+        !prepared.is_null())
+      result.preparedBytes = unsignedInteger(prepared, "prepared_bytes");
     result.inputs = tensors(member(json, "inputs"), "inputs");
     result.outputs = tensors(member(json, "outputs"), "outputs");
     if (const Json &sizes = member(json, "sizes"); !sizes.is_null())

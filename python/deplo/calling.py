@@ -12,6 +12,7 @@ from .importer import Binding
 from .importer.dtypes import TORCH_DTYPES
 from .runtime import Buffer, Executable
 from .sizes import CallSizes
+from .weights import WeightTable
 
 FULL_ALIGNMENT = 16
 # For so many sizes a function knows at once what its arguments must be.
@@ -107,6 +108,7 @@ class Call:
         self._device = torch_device(device)
         self._is_cuda = self._device.type == "cuda"
         self._executables = {FULL_ALIGNMENT: Executable(package(FULL_ALIGNMENT), device)}
+        self._weights: dict[Executable, WeightTable] = {}
         positions = [spec.binding.position for spec in self._specs]
         self._count = sum(position is not None for position in positions)
         executable = self._executables[FULL_ALIGNMENT]
@@ -123,6 +125,14 @@ class Call:
         if alignment not in self._executables:
             self._executables[alignment] = Executable(self._package(alignment), self._name)
         return self._executables[alignment]
+
+    def _table(self, executable: Executable) -> WeightTable:
+        found = self._weights.get(executable)
+        return found or self._weights.setdefault(executable, WeightTable(executable, self._is_cuda))
+
+    def forget_weights(self) -> None:
+        for table in self._weights.values():
+            table.forget()
 
     def _bind(
         self, arguments: Sequence[torch.Tensor]
@@ -197,5 +207,8 @@ class Call:
         executable = self.executable(bits & -bits)
         pointers += [tensor.data_ptr() for tensor in results]
         stream = torch._C._cuda_getCurrentRawStream(self._device.index) if self._is_cuda else 0
-        executable.run(pointers, stream, sizes)
+        if executable.weights is None:
+            executable.run(pointers, stream, sizes)
+        else:
+            self._table(executable).run(tensors, pointers, stream)
         return tensors, results[: len(results) - self._scratch]

@@ -45,6 +45,12 @@ _COMPILER = [
         "by multiply-adds alone; or of factors rounded to tf32.",
     ),
     click.option(
+        "--prepare-weights",
+        is_flag=True,
+        help="Run kernels that depend on parameters and buffers alone once for all calls, and "
+        "keep what they write; --explain says how many bytes.",
+    ),
+    click.option(
         "--passes", metavar="PIPELINE", default="", help="A pass pipeline in place of the default."
     ),
 ]

@@ -27,6 +27,8 @@ class Options:
         level: of the IR in the report, or "package".
         schedule: overrides, "stage_inputs=always,warps=4".
         precision: what products of f32 may be computed in, "f32", "ieee" or "tf32".
+        prepare_weights: run launches that depend on weights alone once for all
+            calls, and keep what they write.
         passes: a textual pipeline in place of the default up to the tile level.
         trace: record every step's IR.
         alignment: bytes that every input pointer is a multiple of.
@@ -40,6 +42,7 @@ class Options:
     level: str = "package"
     schedule: str = ""
     precision: str = "f32"
+    prepare_weights: bool = False
     passes: str = ""
     trace: bool = False
     alignment: int = 16

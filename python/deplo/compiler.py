@@ -53,6 +53,7 @@ def compile(
     device: str | None = None,
     schedule: str = "",
     precision: str = "f32",
+    prepare_weights: bool = False,
     passes: str = "",
     ptxas: bool = True,
     name: str = "main",
@@ -72,6 +73,8 @@ def compile(
         precision: what products of f32 may be computed in: "f32", by tensor cores
             where that is quicker and no less exact than by multiply-adds; "ieee", by
             these alone; or "tf32", by tensor cores, of operands rounded to 11 bits.
+        prepare_weights: run kernels that depend on parameters and buffers alone once, not
+            in each call, and again when these change; what they write stays in memory.
         passes: a textual pass pipeline in place of the default.
         ptxas: assemble for the target; False leaves it to the driver.
         name: of the package.
@@ -104,6 +107,7 @@ def compile(
         target=target or (default_target() if device != "host" else compilation.DEFAULT_TARGET),
         schedule=schedule,
         precision=precision,
+        prepare_weights=prepare_weights,
         passes=passes,
         ptxas=ptxas,
         name=name,
@@ -157,6 +161,12 @@ class LoadedFunction:
                 for binding, buffer in zip(self._bindings(), self._inputs, strict=True)
             ]
             self._call = Call(specs, self._package, self.device)
+
+    def forget_weights(self) -> None:
+        """Has the next call prepare weights again: for changes that PyTorch doesn't count,
+        through `.data` or by kernels of others."""
+        if self._call is not None:
+            self._call.forget_weights()
 
     def __call__(self, *arguments: torch.Tensor) -> Any:
         """Runs on the current stream.

@@ -55,6 +55,7 @@ def prepare(
     schedule: str,
     passes: str,
     precision: str,
+    prepare_weights: bool,
     device: str | None,
     allow_fallback: bool = False,
 ) -> Execution:
@@ -76,6 +77,7 @@ def prepare(
         schedule=schedule,
         passes=passes,
         precision=precision,
+        prepare_weights=prepare_weights,
     )
     if source.program is None:
         return _prepare_ir(source.ir or "", options, seed)
@@ -106,7 +108,11 @@ def _with_fallback(function: Callable, options: Options) -> Callable:
 
     if options.passes:
         raise Error("--allow-fallback and --passes don't go together: leave one out")
-    given = {"target": options.target, "schedule": options.schedule}
+    given = {
+        "target": options.target,
+        "schedule": options.schedule,
+        "prepare_weights": options.prepare_weights,
+    }
     compiled = torch.compile(function, backend=backend, options=given)
 
     def run(*inputs: "torch.Tensor") -> Any:

@@ -70,7 +70,10 @@ def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
         for buffer in kernel.get("traffic", [])
     ]
     occupancy = kernel.get("occupancy")
+    prepared = kernel.get("prepared_launches", 0)
+    kept = f"{prepared} for all calls, {count(kernel.get('prepared_bytes'), 'B')} are kept"
     return [
+        *([("prepared launches", kept)] if prepared else []),
         ("bytes read", counted("bytes_read", "B")),
         ("bytes written", counted("bytes_written", "B")),
         ("moved by buffer", ", ".join(moved) or "-"),
@@ -95,16 +98,17 @@ def shares(kernels: Sequence[dict[str, Any]]) -> Table:
     and their share of the sum."""
     times = [kernel.get("roofline_us") for kernel in kernels]
     launches = [kernel.get("launches", 1) for kernel in kernels]
+    prepared = [kernel.get("prepared_launches", 0) for kernel in kernels]
     total = sum((time or 0.0) * number for time, number in zip(times, launches, strict=True))
     rows = [
         (
             kernel["name"],
             kernel_bytes(kernel),
             f"{time:.3g}" if time else "-",
-            str(number),
-            f"{time * number / total:.1%}" if time else "-",
+            f"{number} + {once} prepared" if once else str(number),
+            f"{time * number / total:.1%}" if time and total else "-",
         )
-        for kernel, time, number in zip(kernels, times, launches, strict=True)
+        for kernel, time, number, once in zip(kernels, times, launches, prepared, strict=True)
     ]
     return grid("kernels", ("name", "bytes moved", "roofline us", "launches", "share"), rows)
 
@@ -134,6 +138,10 @@ def explain_text(report: dict[str, Any]) -> str:
     kernels = report.get("kernels", [])
     if len(kernels) > 1:
         tables.append(shares(kernels))
+    if once := sum(kernel.get("prepared_launches", 0) for kernel in kernels):
+        kept = sum(kernel.get("prepared_bytes", 0) for kernel in kernels)
+        row = (f"launches: {once}", count(kept, "B"))
+        tables.append(grid("prepared", ("once for all calls", "memory that is kept"), [row]))
     for kernel in kernels:
         table = Table(title=f"kernel {kernel['name']}", box=box.ASCII2, title_justify="left")
         table.add_column("what")

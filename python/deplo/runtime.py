@@ -32,6 +32,10 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         ctypes.c_int,
         [_HANDLE, _OUT, _SIZE, ctypes.POINTER(ctypes.c_int64), _SIZE, _HANDLE],
     ),
+    "deploExecutableRunPrepared": (ctypes.c_int, [_HANDLE, _OUT, _SIZE, _HANDLE, _HANDLE]),
+    "deploWeightsPrepare": (ctypes.c_int, [_HANDLE, _OUT, _SIZE, _HANDLE, _OUT]),
+    "deploWeightsPrepareAgain": (ctypes.c_int, [_HANDLE, _OUT, _SIZE, _HANDLE]),
+    "deploWeightsDestroy": (None, [_HANDLE]),
     "deploExecutableInfo": (_TEXT, [_HANDLE]),
     "deploExecutableCounters": (_TEXT, [_HANDLE]),
     "deploPackageInfo": (_TEXT, [_TEXT, _SIZE]),
@@ -109,11 +113,31 @@ class Buffer:
         )
 
 
+class PreparedWeights:
+    """What the launches of an executable that depend on weights alone have made."""
+
+    def __init__(self, executable: "Executable", handle: ctypes.c_void_p) -> None:
+        self._executable = executable
+        self._destroy = executable._library.deploWeightsDestroy
+        self.handle = handle
+
+    def __del__(self) -> None:
+        self._destroy(self.handle)
+
+
+def _weights_of(manifest: dict[str, Any]) -> tuple[int, ...] | None:
+    prepared = [launch for launch in manifest["launches"] if launch.get("prepared")]
+    inputs = {arg["input"] for launch in prepared for arg in launch["args"] if "input" in arg}
+    return tuple(sorted(inputs)) if prepared else None
+
+
 class Executable:
     """A package loaded on a device.
 
     Attributes:
         manifest: the package's header.
+        weights: numbers of the inputs that prepared launches read, which run once for
+            all calls; None if there are no such launches.
         inputs, outputs: what `run` takes pointers of, in this order.
         kernels: what the device says of each kernel: registers, local_bytes, ...
     """
@@ -140,6 +164,8 @@ class Executable:
         self._array = ctypes.c_void_p * self._count
         self._run = self._library.deploExecutableRun
         self._run_sized = self._library.deploExecutableRunSized
+        self._run_prepared = self._library.deploExecutableRunPrepared
+        self.weights = _weights_of(self.manifest)
 
     def launcher(self) -> Callable[[tuple[int, ...], int], None]:
         """`run` for callers that know the number of pointers to be right."""
@@ -164,6 +190,37 @@ class Executable:
                 raise last_error()
 
         return launch
+
+    def prepare(self, pointers: Sequence[int], stream: int = 0) -> PreparedWeights:
+        """Runs the prepared launches on the weights among `run`'s addresses, and waits.
+
+        Raises:
+            Error: the stream records a graph, or a launch failed.
+        """
+        handle = ctypes.c_void_p()
+        if self._library.deploWeightsPrepare(
+            self._handle, self._array(*pointers), self._count, stream, ctypes.byref(handle)
+        ):
+            raise last_error()
+        return PreparedWeights(self, handle)
+
+    def prepare_again(
+        self, weights: PreparedWeights, pointers: Sequence[int], stream: int = 0
+    ) -> None:
+        """The same in the same memory, behind all runs with the old values."""
+        if self._library.deploWeightsPrepareAgain(
+            weights.handle, self._array(*pointers), self._count, stream
+        ):
+            raise last_error()
+
+    def run_prepared(
+        self, pointers: Sequence[int], weights: PreparedWeights, stream: int = 0
+    ) -> None:
+        """`run` without the launches that made `weights`."""
+        if self._run_prepared(
+            self._handle, self._array(*pointers), self._count, weights.handle, stream
+        ):
+            raise last_error()
 
     def run(self, pointers: Sequence[int], stream: int = 0, sizes: Sequence[int] = ()) -> None:
         """Enqueues one execution on addresses of all inputs, then all outputs.

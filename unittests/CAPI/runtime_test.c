@@ -55,6 +55,13 @@ static void testNullPointers(DeploDevice *device) {
   EXPECT_ERROR(deploExecutableLoad(device, NULL, 0, NULL),
                "deploExecutableLoad");
   EXPECT_ERROR(deploExecutableRun(NULL, NULL, 0, NULL), "deploExecutableRun");
+  EXPECT_ERROR(deploWeightsPrepare(NULL, NULL, 0, NULL, NULL),
+               "deploWeightsPrepare");
+  EXPECT_ERROR(deploWeightsPrepareAgain(NULL, NULL, 0, NULL),
+               "deploWeightsPrepareAgain");
+  EXPECT_ERROR(deploExecutableRunPrepared(NULL, NULL, 0, NULL, NULL),
+               "deploExecutableRunPrepared");
+  deploWeightsDestroy(NULL);
   EXPECT_ERROR(deploExecutableBuffer(NULL, 0, NULL), "deploExecutableBuffer");
   EXPECT(deploExecutableInfo(NULL) == NULL);
   EXPECT(deploExecutableInputs(NULL) == 0);
@@ -99,6 +106,7 @@ static void testRun(DeploDevice *device, DeploExecutable *executable) {
   DeploStream stream = NULL;
   DeploEvent begin = NULL, end = NULL;
   DeploGraph graph = NULL;
+  DeploWeights *weights = NULL;
   float milliseconds = -1;
   for (int i = 0; i < length; ++i)
     host[i] = (float)i;
@@ -121,6 +129,15 @@ static void testRun(DeploDevice *device, DeploExecutable *executable) {
   EXPECT_ERROR(deploExecutableRun(executable, buffers, 1, stream),
                "takes 1 inputs and 1 outputs, got 1 buffers");
   EXPECT_ERROR(deploExecutableRun(executable, NULL, 2, stream), "null pointer");
+
+  EXPECT(deploWeightsPrepare(executable, buffers, 2, stream, &weights) == 0);
+  EXPECT(deploWeightsPrepareAgain(weights, buffers, 2, stream) == 0);
+  EXPECT_ERROR(
+      deploExecutableRunPrepared(executable, buffers, 1, weights, stream),
+      "got 1 buffers");
+  EXPECT(deploExecutableRunPrepared(executable, buffers, 2, weights, stream) ==
+         0);
+  deploWeightsDestroy(weights);
 
   EXPECT(deploMemoryFill(device, buffers[1], 0, sizeof(host), stream) == 0);
   EXPECT(deploCaptureBegin(device, stream) == 0);

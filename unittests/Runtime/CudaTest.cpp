@@ -401,6 +401,60 @@ TEST_F(CudaTest, AGraphHasItsOwnArena) {
   EXPECT_TRUE(device->destroyGraph(third).ok());
 }
 
+/// A graph uses what was prepared before, and what is prepared again later; a
+/// whole run records the preparation as well.
+TEST_F(CudaTest, AGraphUsesPreparedWeights) {
+  Package package = makeChain("cuda", {"increment", "twice"});
+  package.manifest.launches[0].isPrepared = true;
+  package.manifest.preparedBytes = package.manifest.arenaBytes;
+  auto executable = load(package);
+  ASSERT_TRUE(executable);
+  void *buffers[] = {x, y};
+  setX(1);
+  auto prepared = executable->prepare(buffers, 2, stream);
+  ASSERT_TRUE(prepared.ok()) << prepared.message();
+  int allocations = calls("cuMemAlloc_v2");
+  auto record = [&](auto &&run) {
+    EXPECT_TRUE(device->beginCapture(stream).ok());
+    Status status = run();
+    EXPECT_TRUE(status.ok()) << status.message();
+    expectSentence(
+        executable->prepareAgain(**prepared, buffers, 2, stream).message(),
+        "can't be prepared on a stream that records a graph");
+    return *device->endCapture(stream);
+  };
+  Graph graph =
+      record([&] { return executable->run(buffers, 2, **prepared, stream); });
+  EXPECT_EQ(calls("cuMemAlloc_v2"), allocations) << "there is no arena";
+  Graph whole = record([&] { return run(*executable, stream); });
+  setX(4);
+  EXPECT_TRUE(device->launchGraph(graph, stream).ok());
+  EXPECT_EQ(getY(), 4);
+  EXPECT_TRUE(device->launchGraph(whole, stream).ok());
+  EXPECT_EQ(getY(), 10);
+  EXPECT_TRUE(executable->prepareAgain(**prepared, buffers, 2, stream).ok());
+  EXPECT_TRUE(device->launchGraph(graph, stream).ok());
+  EXPECT_EQ(getY(), 10);
+  EXPECT_TRUE(device->destroyGraph(graph).ok());
+  EXPECT_TRUE(device->destroyGraph(whole).ok());
+}
+
+TEST_F(CudaTest, FailingCallsOfPreparingAreNamed) {
+  Package package = makeChain("cuda", {"increment", "twice"});
+  package.manifest.launches[0].isPrepared = true;
+  package.manifest.preparedBytes = package.manifest.arenaBytes;
+  auto executable = load(package);
+  ASSERT_TRUE(executable);
+  void *buffers[] = {x, y};
+  for (const char *symbol :
+       {"cuMemAlloc_v2", "cuLaunchKernel", "cuStreamSynchronize"}) {
+    failNext(symbol, illegalAddress);
+    std::string call = symbol;
+    expectSentence(executable->prepare(buffers, 2, stream).message(),
+                   call.substr(0, call.find('_')));
+  }
+}
+
 TEST_F(CudaTest, AGraphMayOutliveItsExecutable) {
   auto executable = load(makeChain("cuda", {"increment", "twice"}));
   EXPECT_TRUE(device->beginCapture(stream).ok());

@@ -345,6 +345,85 @@ TEST(ExecutableTest, ConcurrentRunsDoNotMix) {
   EXPECT_EQ(wrong, 0);
 }
 
+//===----------------------------------------------------------------------===//
+// Prepared weights
+//===----------------------------------------------------------------------===//
+
+/// y = ((2 * x) + 1) * 2, of which the first two are prepared.
+Package makePrepared(const char *device) {
+  Package package = makeChain(device, {"twice", "increment", "twice"});
+  Manifest &manifest = package.manifest;
+  manifest.launches[0].isPrepared = manifest.launches[1].isPrepared = true;
+  manifest.preparedBytes = manifest.arenaBytes;
+  return package;
+}
+
+TEST(PreparedTest, RunsOnceForAllCalls) {
+  auto executable = load(makePrepared("toy"));
+  ASSERT_TRUE(executable);
+  Buffers buffers(3);
+  void *pointers[] = {buffers.x, buffers.y};
+  auto prepared = executable->prepare(pointers, 2);
+  ASSERT_TRUE(prepared.ok()) << prepared.message();
+  EXPECT_TRUE(allEqual(buffers, -1)) << "no result is written";
+  EXPECT_TRUE(executable->run(pointers, 2, **prepared).ok());
+  EXPECT_TRUE(allEqual(buffers, 14));
+  // What was prepared stays, until it is prepared again; a whole run is right.
+  std::fill_n(buffers.x, testLength, 5.0f);
+  EXPECT_TRUE(executable->run(pointers, 2, **prepared).ok());
+  EXPECT_TRUE(allEqual(buffers, 14));
+  EXPECT_TRUE(run(*executable, buffers).ok());
+  EXPECT_TRUE(allEqual(buffers, 22));
+  EXPECT_TRUE(executable->prepareAgain(**prepared, pointers, 2).ok());
+  EXPECT_TRUE(executable->run(pointers, 2, **prepared).ok());
+  EXPECT_TRUE(allEqual(buffers, 22));
+}
+
+TEST(PreparedTest, TemporariesOfACallAreItsOwn) {
+  Package package = makeChain("toy", {"twice", "increment", "twice"});
+  Manifest &manifest = package.manifest;
+  manifest.launches[0].isPrepared = true;
+  manifest.preparedBytes = testLength * 4;
+  std::swap(manifest.temps[0], manifest.temps[1]);
+  auto executable = load(package);
+  ASSERT_TRUE(executable);
+  Buffers buffers(3);
+  void *pointers[] = {buffers.x, buffers.y};
+  int before = toy().allocations;
+  auto prepared = executable->prepare(pointers, 2);
+  ASSERT_TRUE(prepared.ok()) << prepared.message();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(executable->run(pointers, 2, **prepared).ok());
+  EXPECT_TRUE(allEqual(buffers, 14));
+  EXPECT_EQ(toy().allocations, before + 2);
+}
+
+TEST(PreparedTest, PackagesKeepIt) {
+  Result<Package> package = readPackage(packed(makePrepared("toy")));
+  ASSERT_TRUE(package.ok()) << package.message();
+  EXPECT_EQ(package->manifest.preparedBytes, package->manifest.arenaBytes);
+  EXPECT_TRUE(package->manifest.launches[1].isPrepared);
+  EXPECT_FALSE(package->manifest.launches[2].isPrepared);
+}
+
+TEST(PreparedTest, UnsoundPackagesAreRefused) {
+  auto refuse = [](auto change, const char *part) {
+    Package package = makePrepared("toy");
+    change(package.manifest);
+    Result<std::string> bytes = writePackage(package);
+    ASSERT_FALSE(bytes.ok()) << part;
+    expectSentence(bytes.message(), part);
+  };
+  refuse([](Manifest &m) { m.launches[2].isPrepared = true; },
+         "launches[2] is prepared, but .args[1] belongs to a call");
+  refuse([](Manifest &m) { m.preparedBytes = testLength * 4; },
+         "launches[0] is prepared, but .args[1] belongs to a call");
+  refuse([](Manifest &m) { m.preparedBytes += 16; }, "prepared_bytes");
+  refuse([](Manifest &m) { m.preparedBytes -= 8; }, "prepared_bytes");
+  refuse([](Manifest &m) { m.preparedBytes -= 16; },
+         "temps[0] reaches into what is prepared");
+}
+
 TEST(ExecutableTest, ErrorsOfACall) {
   auto executable = load(makeChain("toy", {"increment"}));
   Buffers buffers(1);

@@ -37,6 +37,8 @@ struct OperandFacts {
   /// Of those of which an asynchronous copy moves no 4 bytes at once, because
   /// rows are at any address.
   int64_t unaligned = 0;
+  /// Of those of which a copy costs nothing in a call (prepare_weights).
+  int64_t prepared = 0;
 
   /// Bytes of one element of each as it comes from memory.
   int64_t getCopiedBytes(int64_t elementBytes) const {

@@ -46,6 +46,9 @@ struct CompileOptions {
   /// is quicker and no less exact than by multiply-adds; "ieee", by these
   /// alone; or "tf32".
   std::string precision = "f32";
+  /// Whether launches that depend on weights alone run once for all calls,
+  /// which takes memory for what they write.
+  bool prepareWeights = false;
   /// A textual pass pipeline to run on the module in place of the default ones
   /// up to level tile.
   std::string passes;
@@ -78,6 +81,8 @@ struct KernelReport {
   std::string name;
   /// How often a call launches it; the other numbers are of one launch.
   int64_t launches = 1;
+  /// How often it is launched once for all calls, and what the launches write.
+  int64_t preparedLaunches = 0, preparedBytes = 0;
   int64_t bytesRead = 0, bytesWritten = 0, flops = 0;
   /// The same as "16 * rows + 1200" where they depend on sizes that are known
   /// when the program runs; then the numbers are 0.
@@ -100,6 +105,8 @@ template <typename Report, typename Visit>
 void forEachField(Report &&report, Visit &&visit) {
   visit("name", report.name);
   visit("launches", report.launches);
+  visit("prepared_launches", report.preparedLaunches);
+  visit("prepared_bytes", report.preparedBytes);
   visit("bytes_read", report.bytesRead);
   visit("bytes_written", report.bytesWritten);
   visit("flops", report.flops);

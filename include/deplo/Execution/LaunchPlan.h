@@ -28,6 +28,8 @@ struct LaunchPlan {
     /// The kernel's symbol.
     std::string kernel;
     std::vector<runtime::LaunchArgument> args;
+    /// Whether it depends on weights alone and runs once for all calls.
+    bool isPrepared = false;
   };
 
   std::vector<runtime::TensorInfo> inputs, outputs;
@@ -37,6 +39,8 @@ struct LaunchPlan {
   uint32_t scratch = 0;
   std::vector<runtime::TempInfo> temps;
   uint64_t arenaBytes = 0;
+  /// The end of the arena: what prepared launches write.
+  uint64_t preparedBytes = 0;
   /// In the order of execution.
   std::vector<Launch> launches;
 
@@ -57,7 +61,8 @@ struct LaunchPlan {
 /// expect of every input and output, at least its element's size is asked for.
 ///
 /// Temporaries whose lives (from the first launch that uses them to the last)
-/// don't overlap may share memory. Views are the buffers that they view.
+/// don't overlap may share memory. Those that prepared launches write share it
+/// with none, and come last. Views are the buffers that they view.
 llvm::FailureOr<LaunchPlan> extractLaunchPlan(mlir::ModuleOp module,
                                               int64_t alignment = 16);
 

@@ -26,6 +26,11 @@ struct CompilePipelineOptions
       llvm::cl::desc(
           "what products of f32 may be computed in: ieee, f32 or tf32"),
       llvm::cl::init("f32")};
+  Option<bool> prepareWeights{
+      *this, "prepare-weights",
+      llvm::cl::desc(
+          "run launches that depend on weights alone once for all calls"),
+      llvm::cl::init(false)};
   ListOption<std::string> withoutWgmma{
       *this, "without-wgmma",
       llvm::cl::desc("kernels that wgmma doesn't suit, by name")};

@@ -16,7 +16,30 @@ namespace deplo::runtime {
 
 class ArenaPool;
 
+/// What the prepared launches of an executable have made of some weights, in
+/// memory of its own, for any number of runs on any streams.
+class PreparedWeights {
+public:
+  /// Runs with it, and all graphs that contain one, must have come to their end
+  /// or, where freeing memory waits for the device (cuda), been enqueued.
+  ~PreparedWeights();
+  PreparedWeights(const PreparedWeights &) = delete;
+  PreparedWeights &operator=(const PreparedWeights &) = delete;
+
+private:
+  friend class Executable;
+  explicit PreparedWeights(Device &device) : device(device) {}
+
+  Device &device;
+  void *memory = nullptr;
+  /// Where each temporary of the manifest is; null for those of a call.
+  std::vector<void *> temps;
+};
+
 /// A package loaded on a device. Thread-safe.
+///
+/// Launches that depend on weights alone (LaunchInfo::isPrepared) run in each
+/// run, unless that is given what they have made: prepare runs them once.
 ///
 /// Temporaries live in an arena that the executable owns. Each stream has its
 /// own, so runs on different streams may overlap; each recorded graph has its
@@ -45,6 +68,20 @@ public:
   Status run(void *const *buffers, size_t count, const int64_t *sizes,
              size_t sizeCount, Stream stream);
 
+  /// Runs the prepared launches on `stream` and waits for them, so that what
+  /// they make is complete for all streams. `buffers` are those of a run, of
+  /// which only the inputs that prepared launches read need to be there.
+  Result<std::unique_ptr<PreparedWeights>>
+  prepare(void *const *buffers, size_t count, Stream stream = nullptr);
+  /// The same anew, in the same memory: recorded graphs use the new values. All
+  /// runs with the old values must be before `stream` has come here.
+  Status prepareAgain(PreparedWeights &weights, void *const *buffers,
+                      size_t count, Stream stream = nullptr);
+  /// A run without the prepared launches. `weights` are those of this
+  /// executable, made of the same inputs.
+  Status run(void *const *buffers, size_t count, const PreparedWeights &weights,
+             Stream stream = nullptr);
+
   Device &device() const { return target; }
   const Manifest &manifest() const { return header; }
 
@@ -65,6 +102,7 @@ private:
     size_t kernel;
     size_t firstSlot;
     size_t slotCount;
+    bool isPrepared;
   };
 
   /// What run verifies of one pointer.
@@ -87,8 +125,19 @@ private:
   /// The blocks of a grid whose extents depend on sizes.
   Result<uint32_t> getBlocks(const KernelInfo &kernel,
                              const int64_t *sizes) const;
-  Status launchAll(void *const *buffers, void *const *temps,
-                   const int64_t *sizes, Stream stream);
+  /// The pointers that launches take from.
+  struct Arguments {
+    void *const *buffers;
+    void *const *temps;
+    const int64_t *sizes;
+    const PreparedWeights *prepared;
+  };
+  enum class Which { All, Prepared, Others };
+  Status launch(Which which, const Arguments &arguments, Stream stream);
+  /// The same in an arena of `pool`, if there is one.
+  Status launchIn(ArenaPool *pool, Which which, Arguments arguments,
+                  Stream stream);
+  Status checkNumber(size_t count) const;
 
   Device &target;
   Manifest header;
@@ -100,8 +149,9 @@ private:
   /// Of the memory in each slot.
   std::vector<ArgumentExtent> extents;
   std::vector<BufferCheck> bufferChecks;
+  /// Of whole runs, and of runs without prepared launches, which need less.
   /// Null without temporaries. Shared with the graphs that use an arena.
-  std::shared_ptr<ArenaPool> arenas;
+  std::shared_ptr<ArenaPool> arenas, arenasOfPrepared;
 };
 
 } // namespace deplo::runtime

@@ -125,6 +125,9 @@ struct LaunchArgument {
 struct LaunchInfo {
   uint32_t kernel = 0;
   std::vector<LaunchArgument> args;
+  /// Whether it depends on inputs that are weights alone, so that one execution
+  /// serves all calls with the same weights. It writes the end of the arena.
+  bool isPrepared = false;
 };
 
 /// A temporary buffer: a part of the arena. Lifetimes may overlap in space.
@@ -143,6 +146,9 @@ struct Manifest {
   /// For "cuda", the architecture that the blobs are made for, as "sm_90a".
   std::string target;
   uint64_t arenaBytes = 0;
+  /// The last bytes of the arena, which prepared launches write, and others
+  /// only read.
+  uint64_t preparedBytes = 0;
   std::vector<TensorInfo> inputs, outputs;
   std::vector<SizeInfo> sizes;
   /// How many of the outputs, the last ones, are temporaries that the caller
@@ -153,6 +159,9 @@ struct Manifest {
   std::vector<LaunchInfo> launches;
   std::vector<TempInfo> temps;
 };
+
+/// Whether prepared launches write it: it belongs to no call.
+bool isPrepared(const Manifest &manifest, const TempInfo &temp);
 
 /// The blobs are views: of the compiler's memory when writing, of the bytes
 /// that were read when reading. They own nothing.

@@ -16,6 +16,7 @@ import torch
 from deplo.calling import FULL_ALIGNMENT
 from deplo.importer.dtypes import TORCH_DTYPES
 from deplo.runtime import Executable
+from deplo.weights import WeightTable
 
 from .lowering import LoweredPartition, TensorType
 
@@ -91,6 +92,10 @@ def specialise(
         scope[f"dtype{i}"] = kind.dtype
         shape, strides = formulas.tuple(kind.shape), formulas.tuple(kind.strides)
         lines.append(f"    r{i} = empty({shape}, {strides}, dtype=dtype{i}, device=device)")
+    returned = f"({', '.join(_outputs(lowered))},)"
+    weights = executable.weights
+    if weights is not None:
+        scope["table"] = WeightTable(executable, device.type == "cuda")
     pointers = [f"p{i}" for i in range(len(arguments))]
     addresses = pointers + [f"r{i}.data_ptr()" for i in range(len(kinds))]
     stream = f"stream_of({device.index or 0})" if device.type == "cuda" else "0"
@@ -100,11 +105,18 @@ def specialise(
         lines.append(f"    bits = {FULL_ALIGNMENT} | {' | '.join(pointers)}")
         lines.append(f"    if bits & {FULL_ALIGNMENT - 1}:")
         lines.append(f"        executables.get(bits & -bits).run{call}")
-        lines.append("    else:")
-        lines.append(f"        run{call}")
-    else:
+        lines.append("        return " + returned)
+    if weights is None:
         lines.append(f"    run{call}")
-    lines.append(f"    return ({', '.join(_outputs(lowered))},)")
+    else:
+        key = "".join(f"p{i}, a{i}._version, " for i in weights)
+        tensors = "".join(f"{argument}, " for argument in arguments)
+        lines.append("    try:")
+        lines.append(f"        key = ({key})")
+        lines.append("    except RuntimeError:  # tensors of inference mode have no version")
+        lines.append("        key = None")
+        lines.append(f"    table.run_as(key, ({tensors}), {call[1:]}")
+    lines.append(f"    return {returned}")
     exec(compile("\n".join(lines), f"<{name}>", "exec"), scope)
     function = scope[name]
     function.__module__ = __name__

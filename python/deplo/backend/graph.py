@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from functorch.compile import make_boxed_func
+from torch._guards import TracingContext
 from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -32,12 +33,25 @@ def compile_graph(
     module: GraphModule, examples: Sequence[Any], options: BackendOptions
 ) -> Callable:
     """The graph as a function of a list, which it empties."""
+    _mark_weights(module)
     values = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
     # PyTorch's own modes would take the tensors that constants are made with.
     with _disable_current_modes(), torch.no_grad():
         if all(is_static(value) for value in values):
             return make_boxed_func(compile_static(module, options))
         return make_boxed_func(ByRange(module, options, compile_symbolic, compile_static))
+
+
+def _mark_weights(module: GraphModule) -> None:
+    """Sets `is_weight` of the inputs that are parameters and buffers, and not changed."""
+    context = TracingContext.try_get()
+    metadata = context.fw_metadata if context is not None else None
+    if metadata is None:
+        return
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for i in metadata.static_input_indices:
+        if i < len(inputs) and not metadata.input_info[i].mutates_data:
+            inputs[i].meta["is_weight"] = True
 
 
 def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
@@ -146,6 +160,7 @@ def _executables(lowered: LoweredPartition, options: BackendOptions) -> Executab
         target=options.target or (DEFAULT_TARGET if on_host else target_of(device)),
         schedule=options.schedule,
         precision=options.precision,
+        prepare_weights=options.prepare_weights,
         cache=options.cache,
     )
 

@@ -91,7 +91,8 @@ def lower(
         tensor = node.meta["val"]
         strides = None if tensor.is_contiguous() else tensor.stride()
         # Names of the place, not of the source: equal partitions are equal programs.
-        builder.argument(value, f"in{i}", strides)
+        is_weight = node.meta.get("is_weight", False) and tensor.device == partition.device
+        builder.argument(value, f"in{i}", strides, is_weight=is_weight)
         lowering.values[node] = value
     for node in nodes:
         lowering.lower(node)

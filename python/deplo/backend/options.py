@@ -17,6 +17,8 @@ class BackendOptions:
     target: GPU to compile for, as "sm_90a"; "" for the one present.
     schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
     precision: what products of f32 may be computed in, "f32", "ieee" or "tf32".
+    prepare_weights: run kernels that depend on parameters and buffers alone once
+        for all calls, and keep what they write.
     contractions: compile products of matrices too; False leaves them to PyTorch,
         whose libraries are faster at most sizes for now, unless `fallback` is False.
     cache: take kernels from memory or disk if they were compiled before.
@@ -28,6 +30,7 @@ class BackendOptions:
     target: str = ""
     schedule: str = ""
     precision: str = "f32"
+    prepare_weights: bool = False
     contractions: bool = False
     cache: bool = True
     max_sizes: int = 16

@@ -89,9 +89,12 @@ class GraphBuilder:
         name: str,
         strides: Sequence[int] | None,
         location: Location | None = None,
+        *,
+        is_weight: bool = False,
     ) -> None:
         """Declares a function argument; `strides` in elements where not contiguous."""
         attributes = f"graph.name = {_quoted(name)}"
+        attributes += ", graph.weight" if is_weight else ""
         attributes += ", graph.unsigned" if value.dtype == "u8" else ""
         if strides is not None:
             attributes += f", graph.strides = array<i64: {', '.join(map(str, strides))}>"

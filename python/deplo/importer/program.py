@@ -200,7 +200,8 @@ class _Importer:
                     continue
                 binding = self._held(spec.kind, spec.target or "")
                 tensor = binding.fetch()  # type: ignore[misc]
-            self._argument(nodes[spec.arg.name], binding, tensor)
+            is_weight = binding.position is None and spec.target not in written
+            self._argument(nodes[spec.arg.name], binding, tensor, is_weight)
         for node in self.program.graph.nodes:
             if node.op == "call_function":
                 self.lowering.lower(node)
@@ -241,8 +242,13 @@ class _Importer:
                 return f"{name}.{target[len(prefix) + 1 :]}".lstrip(".")
         return target
 
-    def _argument(self, node: Node, binding: Binding, tensor: torch.Tensor) -> None:
-        """Declares an argument; a scalar constant of another device is embedded."""
+    def _argument(
+        self, node: Node, binding: Binding, tensor: torch.Tensor, is_weight: bool
+    ) -> None:
+        """Declares an argument; a scalar constant of another device is embedded.
+
+        A weight is a held tensor that the function itself doesn't change.
+        """
         word = "input" if binding.position is not None else "tensor"
         dtype = self.lowering.input_type(f"{word} '{binding.name}'", tensor)
         if dtype is None:
@@ -255,7 +261,7 @@ class _Importer:
             tensor = node.meta["val"]  # of the sizes that stand for those of calls
         value = Value(self._ssa_name(binding.name), tuple(tensor.shape), dtype)
         strides = None if tensor.is_contiguous() else tensor.stride()
-        self.builder.argument(value, binding.name, strides)
+        self.builder.argument(value, binding.name, strides, is_weight=is_weight)
         self.lowering.values[node] = value
         self.bindings.append(binding)
         self.arguments.append(value)

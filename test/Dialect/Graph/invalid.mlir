@@ -1,5 +1,13 @@
 // RUN: deplo-opt %s --split-input-file --verify-diagnostics
 
+// graph.weight is a unit.
+// expected-error @below {{'graph.weight' of argument 0 must be a unit}}
+func.func @weight(%x: tensor<4xf32> {graph.weight = true}) {
+  return
+}
+
+// -----
+
 // graph.name is a string.
 // expected-error @below {{'graph.name' of argument 0 must be a string}}
 func.func @name(%x: tensor<4xf32> {graph.name = 1 : i64}) {

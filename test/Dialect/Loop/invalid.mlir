@@ -405,6 +405,29 @@ loop.kernel @kernel_c1_bytes(%x: memref<8xi1>) {
 
 // -----
 
+// launch C4: a prepared launch depends on weights alone.
+func.func @launch_c4(%x: memref<8xf32>, %y: memref<8xf32> {loop.result}) {
+  %t = memref.alloc() : memref<8xf32>
+  // expected-error @below {{is prepared, but passes as argument 0 of @launch_c4_copy argument 0 of the plan, which is not marked loop.weight}}
+  loop.launch @launch_c4_copy(%x, %t) {loop.prepared} : memref<8xf32>, memref<8xf32>
+  return
+}
+loop.kernel @launch_c4_copy(%x: memref<8xf32>, %y: memref<8xf32>) {
+  loop.for %i = 0 to 8 {
+    %a = loop.load %x[%i] : memref<8xf32>
+    loop.store %a, %y[%i] : memref<8xf32>
+  }
+}
+
+// -----
+
+// expected-error @below {{'loop.weight' must be a unit attribute of a function argument}}
+func.func @weight_unit(%x: memref<8xf32> {loop.weight = 1 : i64}) {
+  return
+}
+
+// -----
+
 // expected-error @below {{'loop.dtype' of argument 0 must be "bool" or "u8"}}
 func.func @dtype_name(%x: memref<8xi8> {loop.dtype = "i8"}) {
   return

@@ -123,7 +123,7 @@ LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op,
                                                      NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
   if (name != "graph.name" && name != "graph.strides" &&
-      name != "graph.unsigned")
+      name != "graph.unsigned" && name != "graph.weight")
     return op->emitOpError()
            << "has unknown argument attribute '" << name << "'";
   auto function = dyn_cast<FunctionOpInterface>(op);
@@ -137,6 +137,12 @@ LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op,
     if (!isa<StringAttr>(attribute.getValue()))
       return op->emitOpError()
              << "'graph.name' of argument " << argIndex << " must be a string";
+    return success();
+  }
+  if (name == "graph.weight") {
+    if (!isa<UnitAttr>(attribute.getValue()))
+      return op->emitOpError()
+             << "'graph.weight' of argument " << argIndex << " must be a unit";
     return success();
   }
   Type type = function.getArgumentTypes()[argIndex];

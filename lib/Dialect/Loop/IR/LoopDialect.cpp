@@ -81,15 +81,16 @@ LogicalResult LoopDialect::verifyRegionArgAttribute(Operation *op,
                                << ", expected a memref of i8";
     return success();
   }
-  if (name != "loop.result")
+  if (name != "loop.result" && name != "loop.weight")
     return op->emitOpError()
            << "has unknown argument attribute '" << name << "'";
   if (!function || !isa<UnitAttr>(attribute.getValue()))
     return op->emitOpError()
-           << "'loop.result' must be a unit attribute of a function argument";
+           << "'" << name
+           << "' must be a unit attribute of a function argument";
   if (!isa<MemRefType>(function.getArgumentTypes()[argIndex]))
     return op->emitOpError()
-           << "'loop.result' marks argument " << argIndex << " of type "
+           << "'" << name << "' marks argument " << argIndex << " of type "
            << function.getArgumentTypes()[argIndex] << ", expected a memref";
   return success();
 }

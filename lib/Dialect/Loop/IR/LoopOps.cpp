@@ -4,6 +4,7 @@
 #include "deplo/Dialect/Loop/IR/Loop.h"
 
 #include "deplo/Dialect/ArgumentNames.h"
+#include "deplo/Dialect/Loop/IR/Prepared.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -11,6 +12,8 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 using namespace deplo;
@@ -620,6 +623,32 @@ LogicalResult RunningOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// What depends on weights alone
+//===----------------------------------------------------------------------===//
+
+Value deplo::loop::getMemory(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  return buffer;
+}
+
+bool deplo::loop::isPrepared(LaunchOp launch) {
+  return launch->hasAttr(preparedAttrName);
+}
+
+bool deplo::loop::isPrepared(Value memref) {
+  auto argument = dyn_cast<BlockArgument>(memref);
+  auto numbers =
+      argument
+          ? argument.getOwner()
+                ->getParentOp()
+                ->getAttrOfType<DenseI64ArrayAttr>(preparedArgumentsAttrName)
+          : DenseI64ArrayAttr();
+  return numbers && llvm::is_contained(numbers.asArrayRef(),
+                                       int64_t(argument.getArgNumber()));
+}
+
+//===----------------------------------------------------------------------===//
 // LaunchOp
 //===----------------------------------------------------------------------===//
 
@@ -639,7 +668,26 @@ static Operation *lookupKernel(Operation *module, StringAttr name,
   return nullptr;
 }
 
+/// C4: what runs once for all calls depends on weights alone.
+static LogicalResult verifyPrepared(LaunchOp launch) {
+  for (auto [number, buffer] : llvm::enumerate(launch.getBuffers())) {
+    auto argument = dyn_cast<BlockArgument>(getMemory(buffer));
+    auto plan =
+        argument
+            ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+            : FunctionOpInterface();
+    if (plan && !plan.getArgAttr(argument.getArgNumber(), weightAttrName))
+      return launch.emitOpError()
+             << "is prepared, but passes as argument " << number << " of @"
+             << launch.getKernel() << " argument " << argument.getArgNumber()
+             << " of the plan, which is not marked loop.weight";
+  }
+  return success();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
+  if (isPrepared(*this) && failed(verifyPrepared(*this)))
+    return failure();
   Operation *module = SymbolTable::getNearestSymbolTable(*this);
   Operation *callee =
       module ? lookupKernel(module, getKernelAttr().getAttr(), symbolTables)

@@ -11,6 +11,7 @@
 #include "deplo/Analysis/CopyModel.h"
 #include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
+#include "deplo/Dialect/Loop/IR/Prepared.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -61,7 +62,9 @@ choosePacking(loop::Contraction &contraction, Precision precision,
       atom.value_or(AtomKind::Wgmma) != AtomKind::Wgmma)
     return std::nullopt;
   Packing packing;
+  // Of copies that each call makes.
   double bytes = 0;
+  int64_t copies = 0;
   for (loop::Contraction::Product &product : contraction.products)
     for (loop::LoadOp load : {product.lhs.load, product.rhs.load}) {
       MemRefType type = load.getMemRefType();
@@ -70,9 +73,12 @@ choosePacking(loop::Contraction &contraction, Precision precision,
       if (!isPackable(load, sizes) ||
           !suitsTensorMap(load, getPackedType(type), sizes, alignment))
         return std::nullopt;
-      auto number = cast<BlockArgument>(load.getMemref()).getArgNumber();
-      if (packing.arguments.insert(number))
+      auto argument = cast<BlockArgument>(load.getMemref());
+      if (packing.arguments.insert(argument.getArgNumber()) &&
+          !loop::isPrepared(argument)) {
+        ++copies;
         bytes += 2.0 * type.getNumElements() * contraction.getElementBytes();
+      }
     }
   if (packing.arguments.empty())
     return std::nullopt;
@@ -82,8 +88,8 @@ choosePacking(loop::Contraction &contraction, Precision precision,
   if (!byWgmma)
     return std::nullopt;
   packing.reason = byWgmma->reason;
-  packing.nanoseconds = byWgmma->nanoseconds +
-                        estimateCopies(bytes, packing.arguments.size(), target);
+  packing.nanoseconds =
+      byWgmma->nanoseconds + estimateCopies(bytes, copies, target);
   if (atom)
     return packing;
   std::optional<MmaChoice> byMma = chooseMma(facts, target, pins, error);

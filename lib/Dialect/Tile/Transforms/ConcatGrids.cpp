@@ -18,10 +18,11 @@
 //
 // Legality: no part writes what another reads or writes. All start where the
 // first of them started: no launch in between reads or writes what a part that
-// moves over it writes, or writes what that reads.
+// moves over it writes, or writes what that reads. All run once for all calls,
+// or none of them does.
 
 #include "PassSupport.h"
-#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/IR/Prepared.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -57,6 +58,7 @@ struct Launch {
   loop::KernelOp kernel;
   llvm::SmallSetVector<Value, 4> reads, writes;
 
+  bool isPrepared() const { return loop::isPrepared(op); }
   /// Whether the order of the two matters.
   bool conflictsWith(const Launch &other) const {
     auto meets = [](const auto &a, const auto &b) {
@@ -73,12 +75,6 @@ struct Launch {
 
 } // namespace
 
-static Value getMemory(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  return buffer;
-}
-
 static std::optional<Launch> getLaunch(loop::LaunchOp op,
                                        SymbolTable &symbols) {
   Launch launch{op, symbols.lookup<loop::KernelOp>(op.getKernel()), {}, {}};
@@ -87,7 +83,7 @@ static std::optional<Launch> getLaunch(loop::LaunchOp op,
   for (auto [argument, buffer] :
        llvm::zip_equal(launch.kernel.getArguments(), op.getBuffers())) {
     bool isWritten = loop::KernelOp::isWritten(argument);
-    (isWritten ? launch.writes : launch.reads).insert(getMemory(buffer));
+    (isWritten ? launch.writes : launch.reads).insert(loop::getMemory(buffer));
   }
   return launch;
 }
@@ -137,6 +133,7 @@ static void findParts(ArrayRef<Launch> launches, size_t start,
        next < std::min(launches.size(), start + furthest); ++next) {
     const Launch &launch = launches[next];
     bool isSibling = !taken.contains(next) && canBePart(launch.kernel) &&
+                     launches[start].isPrepared() == launch.isPrepared() &&
                      llvm::all_of(parts, [&](size_t part) {
                        return launches[part].sharesInput(launch) &&
                               !launches[part].conflictsWith(launch);
@@ -201,8 +198,9 @@ void tile::separateParts(ConcatOp concat) {
       for (Value buffer : part.getBuffers())
         operands.push_back(
             launch.getBuffers()[cast<BlockArgument>(buffer).getArgNumber()]);
-      loop::LaunchOp::create(builder, part.getLoc(), TypeRange(),
-                             part.getKernel(), operands);
+      auto alone = loop::LaunchOp::create(builder, part.getLoc(), TypeRange(),
+                                          part.getKernel(), operands);
+      alone->setDiscardableAttrs(launch->getDiscardableAttrDictionary());
     }
     launch.erase();
   }
@@ -247,8 +245,10 @@ void Concatenator::concat(ArrayRef<Launch> parts) {
   for (Value buffer : buffers)
     move(buffer, first);
   OpBuilder builder(first);
-  loop::LaunchOp::create(builder, concat.getLoc(), TypeRange(),
-                         concat.getSymName(), buffers.getArrayRef());
+  auto together =
+      loop::LaunchOp::create(builder, concat.getLoc(), TypeRange(),
+                             concat.getSymName(), buffers.getArrayRef());
+  together->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   for (Launch part : parts)
     part.op.erase();
 }

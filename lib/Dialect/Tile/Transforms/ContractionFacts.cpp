@@ -9,6 +9,7 @@
 #include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Analysis/WgmmaPiecesModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
+#include "deplo/Dialect/Loop/IR/Prepared.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -47,6 +48,7 @@ static OperandFacts getOperandFacts(ArrayRef<loop::Contraction::Operand> list,
   facts.count = list.size();
   for (loop::Contraction::Operand operand : list) {
     facts.unaligned += !hasAsyncPairs(operand.load, sizes);
+    facts.prepared += loop::isPrepared(operand.load.getMemref());
     if (!operand.isMapped())
       continue;
     ++facts.computed;

@@ -6,9 +6,10 @@
 
 #include "OperandCopies.h"
 
+#include "deplo/Dialect/Loop/IR/Prepared.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -66,12 +67,6 @@ static MemRefType getMemoryType(MemRefType type) {
   else if (!type.getLayout().isIdentity())
     shape.back() = strides[type.getRank() - 2];
   return MemRefType::get(shape, type.getElementType());
-}
-
-static Value getMemory(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  return buffer;
 }
 
 /// A kernel that writes its first argument to the second one.
@@ -155,9 +150,9 @@ void OperandCopies::forgetWritten(loop::LaunchOp launch) {
   llvm::SmallDenseSet<Value> written;
   for (auto [number, buffer] : llvm::enumerate(launch.getBuffers()))
     if (!kernel || loop::KernelOp::isWritten(kernel.getArguments()[number]))
-      written.insert(getMemory(buffer));
+      written.insert(loop::getMemory(buffer));
   known.remove_if([&](const std::pair<Value, Value> &entry) {
-    return written.contains(getMemory(entry.first));
+    return written.contains(loop::getMemory(entry.first));
   });
 }
 

@@ -5,7 +5,7 @@
 // does and why it is legal.
 
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
-#include "deplo/Dialect/Loop/IR/Loop.h"
+#include "deplo/Dialect/Loop/IR/Prepared.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -507,9 +507,28 @@ FailureOr<Split> Splitter::run(int64_t parts, int64_t leastPart) {
   return std::move(split);
 }
 
+/// Parts are given what `kernel` was given: weights, too.
+static void notePrepared(loop::KernelOp kernel, Split &split) {
+  for (SplitKernel &part : split.kernels) {
+    SmallVector<int64_t> numbers;
+    for (auto [number, operand] : llvm::enumerate(part.operands))
+      if (operand.buffer < kernel.getArguments().size() &&
+          loop::isPrepared(kernel.getArguments()[operand.buffer]))
+        numbers.push_back(number);
+    part.kernel->getOperation()->removeAttr(loop::preparedArgumentsAttrName);
+    if (!numbers.empty())
+      part.kernel->getOperation()->setAttr(
+          loop::preparedArgumentsAttrName,
+          DenseI64ArrayAttr::get(kernel.getContext(), numbers));
+  }
+}
+
 FailureOr<Split> splitReductions(loop::KernelOp kernel, int64_t parts,
                                  int64_t leastPart) {
-  return Splitter(kernel).run(parts, leastPart);
+  FailureOr<Split> split = Splitter(kernel).run(parts, leastPart);
+  if (succeeded(split))
+    notePrepared(kernel, *split);
+  return split;
 }
 
 } // namespace deplo::tile

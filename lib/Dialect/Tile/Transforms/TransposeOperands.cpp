@@ -29,6 +29,7 @@
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/CopyModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
+#include "deplo/Dialect/Loop/IR/Prepared.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -128,15 +129,20 @@ chooseTransposition(loop::Contraction &contraction, Precision mode,
       return;
     Transposition transposition = best;
     transposition.arguments.clear();
+    // Of copies that each call makes.
     double bytes = 0;
+    int64_t copies = 0;
     auto add = [&](const loop::Contraction::Operand &operand, unsigned axis) {
       if (!isTransposable(operand, depth, contraction.getVariable(axis)))
         return false;
       auto argument =
           cast<BlockArgument>(loop::LoadOp(operand.load).getMemref());
-      if (transposition.arguments.insert(argument.getArgNumber()))
+      if (transposition.arguments.insert(argument.getArgNumber()) &&
+          !loop::isPrepared(argument)) {
+        ++copies;
         bytes += 2.0 * facts.elementBytes *
                  cast<MemRefType>(argument.getType()).getNumElements();
+      }
       return true;
     };
     for (loop::Contraction::Product &product : contraction.products)
@@ -149,8 +155,7 @@ chooseTransposition(loop::Contraction &contraction, Precision mode,
     std::optional<double> time = estimate(transposed);
     if (!time)
       return;
-    transposition.nanoseconds =
-        *time + estimateCopies(bytes, transposition.arguments.size(), target);
+    transposition.nanoseconds = *time + estimateCopies(bytes, copies, target);
     if (transposition.nanoseconds < best.nanoseconds)
       best = transposition;
   };

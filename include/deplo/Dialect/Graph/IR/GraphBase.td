@@ -29,7 +29,9 @@ def Graph_Dialect : Dialect {
     - `graph.strides`, an array of integers: element strides of an input that is
       not row-major contiguous, one for each dimension, none negative,
     - `graph.unsigned`, a unit: the elements, i8, are unsigned for the caller.
-      Results may carry it as well.
+      Results may carry it as well,
+    - `graph.weight`, a unit: calls give the same values until the caller says
+      that they have changed, as of a parameter (`deplo-prepare-weights`).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let useDefaultAttributePrinterParser = 1;

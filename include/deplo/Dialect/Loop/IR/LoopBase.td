@@ -23,6 +23,11 @@ def Loop_Dialect : Dialect {
     Result buffers are trailing arguments of the plan, marked `loop.result`. A
     buffer of i8 that callers know as bools or unsigned numbers says so:
     `loop.dtype = "bool"` or `"u8"`.
+
+    An argument of the plan marked `loop.weight` has the same values in each call
+    until the caller says that they have changed. Launches that read nothing else
+    are marked `loop.prepared` (`deplo-prepare-weights`): they run once for all
+    calls, and what they write belongs to no call.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect"];

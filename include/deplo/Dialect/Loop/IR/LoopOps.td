@@ -302,6 +302,8 @@ def Loop_LaunchOp : Loop_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
     - C2: operands match the arguments of a `loop.kernel`, `tile.kernel` or
       `tile.concat` callee in number and type.
     - C3: a buffer that a `loop.kernel` stores to is passed once.
+    - C4: a launch marked `loop.prepared` passes arguments of the plan marked
+      `loop.weight` and temporaries, no other arguments.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Arg<Variadic<AnyMemRef>, "", [MemRead, MemWrite]>:$buffers);
   let assemblyFormat = "$kernel `(` $buffers `)` attr-dict `:` type($buffers)";

@@ -219,6 +219,48 @@ def UnrollWindowsPass : Pass<"deplo-unroll-windows", "::deplo::loop::KernelOp"> 
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def PrepareWeightsPass : Pass<"deplo-prepare-weights", "::mlir::ModuleOp"> {
+  let summary = "run launches that depend on weights alone once for all calls";
+  let description = [{
+    A launch that reads nothing but weights (arguments of the plan marked
+    `graph.weight`) and what such launches write is *prepared*, if it writes to
+    temporaries that no other launch writes to. The runtime runs it once for the
+    weights that it is given, not in each call, and keeps what it wrote in memory
+    of its own.
+
+    Before:
+    ```mlir
+    func.func @main(%x: memref<64xf32>, %w: memref<64xf16> {graph.weight}, %y: memref<64xf32> {loop.result}) {
+      %t = memref.alloc() : memref<64xf32>
+      loop.launch @cast(%w, %t) : memref<64xf16>, memref<64xf32>
+      loop.launch @add(%x, %t, %y) : memref<64xf32>, memref<64xf32>, memref<64xf32>
+      return
+    }
+    ```
+
+    After:
+    ```mlir
+    func.func @main(%x: memref<64xf32>, %w: memref<64xf16> {loop.weight}, %y: memref<64xf32> {loop.result}) {
+      %t = memref.alloc() : memref<64xf32>
+      loop.launch @cast(%w, %t) {loop.prepared} : memref<64xf16>, memref<64xf32>
+      loop.launch @add(%x, %t, %y) : memref<64xf32>, memref<64xf32>, memref<64xf32>
+      return
+    }
+    loop.kernel @add(%x: memref<64xf32>, %t: memref<64xf32>, %y: memref<64xf32>) attributes {loop.prepared_arguments = array<i64: 1>} {
+      ...
+    }
+    ```
+
+    Kernels say which of their arguments are weights, or made of weights, in all
+    launches (`loop.prepared_arguments`): a copy of such an argument costs
+    nothing in a call, which the models of contractions take into account.
+
+    It runs before steps that ask for this, and again behind those that add
+    launches. A launch that writes a result is none of a prepared one: results
+    are the caller's. Where calls give sizes no launch is prepared.
+  }];
+}
+
 def VerifySizesPass : Pass<"deplo-verify-sizes", "::mlir::ModuleOp"> {
   let summary = "check that kernels are right for every value of symbolic sizes";
   let description = [{
