@@ -286,6 +286,9 @@ static Status validate(const Package &package) {
         temp.bytes > manifest.arenaBytes - temp.offset)
       return malformed(at("temps", i) + " reaches beyond the arena of " +
                        std::to_string(manifest.arenaBytes) + " bytes");
+    const uint64_t ofCall = manifest.arenaBytes - manifest.preparedBytes;
+    if (temp.offset < ofCall && temp.bytes > ofCall - temp.offset)
+      return malformed(at("temps", i) + " reaches into what is prepared");
   }
   for (size_t i = 0; i < manifest.launches.size(); ++i) {
     Status status =

@@ -101,8 +101,10 @@ class WeightTable:
         if key is None:
             self._warn()
             return None
-        if self._is_cuda and torch.cuda.is_current_stream_capturing():
-            return None
+        if self._is_cuda:
+            with torch.cuda.device(tensors[0].device if tensors else None):
+                if torch.cuda.is_current_stream_capturing():
+                    return None
         with self._lock:
             if key in self.known:
                 return self.known[key]

@@ -70,6 +70,47 @@ TEST(LaunchPlan, DescribesInputsAndOutputs) {
   EXPECT_TRUE(plan.launches.empty());
 }
 
+/// What prepared launches write comes last and shares no memory.
+TEST(LaunchPlan, PreparedLaunchesHaveMemoryOfTheirOwn) {
+  LaunchPlan plan = extract(std::string(copyKernel) + R"(
+    func.func @main(%w: memref<32xf32> {loop.weight}, %x: memref<32xf32>,
+                    %y: memref<32xf32> {loop.result}) {
+      %a = memref.alloc() : memref<32xf32>
+      %b = memref.alloc() : memref<32xf32>
+      %c = memref.alloc() : memref<32xf32>
+      loop.launch @copy(%w, %a) {loop.prepared} : memref<32xf32>, memref<32xf32>
+      loop.launch @copy(%a, %b) {loop.prepared} : memref<32xf32>, memref<32xf32>
+      loop.launch @copy(%x, %c) : memref<32xf32>, memref<32xf32>
+      loop.launch @copy(%c, %y) : memref<32xf32>, memref<32xf32>
+      return
+    })");
+  EXPECT_EQ(plan.arenaBytes, 768u);
+  EXPECT_EQ(plan.preparedBytes, 512u);
+  ASSERT_EQ(plan.temps.size(), 3u);
+  EXPECT_EQ(plan.temps[0].offset, 256u);
+  EXPECT_EQ(plan.temps[1].offset, 512u);
+  EXPECT_EQ(plan.temps[2].offset, 0u);
+  ASSERT_EQ(plan.launches.size(), 4u);
+  EXPECT_TRUE(plan.launches[1].isPrepared);
+  EXPECT_FALSE(plan.launches[2].isPrepared);
+}
+
+TEST(LaunchPlan, PreparedLaunchesUseNoTemporariesOfCalls) {
+  std::string error = extractError(std::string(copyKernel) + R"(
+    func.func @main(%x: memref<32xf32>, %y: memref<32xf32> {loop.result}) {
+      %a = memref.alloc() : memref<32xf32>
+      %b = memref.alloc() : memref<32xf32>
+      loop.launch @copy(%x, %a) : memref<32xf32>, memref<32xf32>
+      loop.launch @copy(%a, %b) {loop.prepared} : memref<32xf32>, memref<32xf32>
+      return
+    })");
+  EXPECT_NE(
+      error.find("is prepared, but passes a temporary of a launch that is "
+                 "not"),
+      std::string::npos)
+      << error;
+}
+
 TEST(LaunchPlan, AsksForTheAlignmentOfElementsAtLeast) {
   LaunchPlan plan = extract(
       "func.func @main(%x: memref<2xf64>, %y: memref<2xf16>) { return }", 1);
