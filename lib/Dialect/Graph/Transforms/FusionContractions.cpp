@@ -142,6 +142,29 @@ double FusionGroups::getWindowOperations(Use operand) const {
          getSlowerOperations(contraction);
 }
 
+/// What products take more where rows of them are folded. Columns in parts are
+/// two dimensions of weights; those of weights that lie along the columns are
+/// inside of the sum's then, where no tensor map finds it.
+double FusionGroups::getFoldOperations(const Group &product) const {
+  double operations = 0;
+  for (unsigned member : product.members) {
+    const Primitive &primitive = primitives[member];
+    if (!isa_and_nonnull<ContractOp>(primitive.op))
+      continue;
+    unsigned rank = primitive.getResultAxes().size();
+    bool isAlongSums = llvm::all_of(primitive.reads, [&](const Read &read) {
+      AffineExpr inMemory = read.map.getResults().back();
+      for (unsigned dim = rank; dim < primitive.shape.size(); ++dim)
+        if (inMemory.isFunctionOfDim(dim))
+          return true;
+      return false;
+    });
+    if (!isAlongSums)
+      operations += getSlowerOperations(primitive);
+  }
+  return operations;
+}
+
 /// Whether `group` computes each element from those of other tensors alone, so
 /// that a block may compute the part that it needs.
 bool FusionGroups::isMapOfElements(const Group &group) const {

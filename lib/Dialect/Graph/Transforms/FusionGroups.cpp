@@ -561,6 +561,9 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
   bool isOfWindows = operand && getGathered(groups[from]);
   if (isOfWindows)
     merged.operations += getWindowOperations(operand->second);
+  if (merged.foldsRows && !groups[from].foldsRows && !groups[into].foldsRows)
+    merged.operations += getFoldOperations(
+        groups[from].contractions != 0 ? groups[from] : groups[into]);
   bool isForced = policy == FusionPolicy::Always ||
                   (isOfWindows && windows == FusionPolicy::Always);
   KernelCost fused = getCost(merged), first = getCost(groups[from]),

@@ -162,6 +162,7 @@ private:
   bool gathersOperand(const Group &group) const;
   double getWindowOperations(Use operand) const;
   double getSlowerOperations(const Primitive &contraction) const;
+  double getFoldOperations(const Group &product) const;
   std::optional<std::string> checkWindows(GatherOp gather, const Group &into,
                                           Use operand) const;
   size_t countSummedLoops(const Group &group) const;
