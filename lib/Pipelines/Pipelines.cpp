@@ -16,6 +16,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -33,6 +34,22 @@ void buildLinalgPipeline(OpPassManager &manager,
   addCleanup(function);
 }
 
+/// What a schedule says of windows; parsePins tells of what it can't say.
+static graph::FusionPolicy getWindows(StringRef schedule) {
+  graph::FusionPolicy policy = graph::FusionPolicy::Auto;
+  SmallVector<StringRef> pins;
+  schedule.split(pins, ',');
+  for (StringRef pin : pins) {
+    auto [name, value] = pin.split('=');
+    if (name.trim() == "windows")
+      policy = llvm::StringSwitch<graph::FusionPolicy>(value.trim())
+                   .Case("always", graph::FusionPolicy::Always)
+                   .Case("never", graph::FusionPolicy::Never)
+                   .Default(graph::FusionPolicy::Auto);
+  }
+  return policy;
+}
+
 void buildGraphPipeline(OpPassManager &manager,
                         const CompilePipelineOptions &options) {
   tile::AttachTargetPassOptions target;
@@ -44,7 +61,9 @@ void buildGraphPipeline(OpPassManager &manager,
   function.addPass(graph::createSplitScanPass());
   function.addPass(graph::createGatherOperandsPass());
   addCleanup(function);
-  function.addPass(graph::createFuseVerticalPass());
+  graph::FuseVerticalPassOptions vertical;
+  vertical.windows = getWindows(options.schedule);
+  function.addPass(graph::createFuseVerticalPass(vertical));
   addCleanup(function);
   function.addPass(graph::createFuseHorizontalPass());
   addCleanup(function);
@@ -150,6 +169,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createPersistBlocksPass());
   kernel.addPass(tile::createOverlapDotsPass());
   kernel.addPass(tile::createPipelineKOuterPass());
+  kernel.addPass(tile::createComputeAheadPass());
   kernel.addPass(tile::createStageTotalsPass());
   kernel.addPass(tile::createPrefetchFragmentsPass());
   kernel.addPass(tile::createRasterizeGridPass());
@@ -266,6 +286,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-swizzle-smem", "t:swizzle_smem"},
       {"deplo-pad-smem", "t:014_pad_smem"},
       {"deplo-pipeline-k-outer", "t:015_pipeline_k_outer"},
+      {"deplo-compute-ahead", "t:compute_ahead"},
       {"deplo-stage-totals", "t:stage_totals"},
       {"deplo-hoist-loads", "t:hoist_loads"},
       {"deplo-widen-stores", "t:widen_stores"},

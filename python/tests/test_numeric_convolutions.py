@@ -65,6 +65,58 @@ def test_convolution(name, dtype, device):
     check(got[0], want[0], 8, scale=wanted(function, [x.abs() for x in inputs])[0])
 
 
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+@pytest.mark.parametrize("windows", ["always", "never"])
+def test_windows_by_schedule(windows, name, dtype, device):
+    """Read where they are multiplied, or gathered by a kernel before."""
+    function, *shapes = CONVOLUTIONS[name]
+    inputs = [randn(*shape, dtype=dtype, seed=i) for i, shape in enumerate(shapes)]
+    got = run(function, inputs, device, schedule=f"windows={windows}")
+    scale = wanted(function, [x.abs() for x in inputs])[0]
+    check(got[0], wanted(function, inputs)[0], 8, scale=scale)
+
+
+# Name -> (function, shapes): windows of many chunks, and tails of all sizes.
+LARGER = {
+    "chunks": (lambda x, w: F.conv2d(x, w, padding=1), (1, 24, 13, 17), (40, 24, 3, 3)),
+    "strides": (lambda x, w: F.conv2d(x, w, stride=2, padding=2), (2, 16, 21, 23), (33, 16, 5, 5)),
+    "volume": (lambda x, w: F.conv3d(x, w, padding=1), (1, 8, 5, 7, 9), (20, 8, 3, 3, 3)),
+    "groups": (lambda x, w: F.conv2d(x, w, padding=1, groups=2), (1, 32, 9, 11), (24, 16, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", LARGER)
+@pytest.mark.parametrize(
+    "pins",
+    ["", "stages=1", "stages=2", "stages=4", "chunk=32,stages=3"],
+    ids=lambda pins: pins or "model",
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+def test_windows_of_pipelined_chunks(name, pins, dtype, device):
+    function, *shapes = LARGER[name]
+    inputs = [randn(*shape, dtype=dtype, seed=i) for i, shape in enumerate(shapes)]
+    schedule = ",".join(filter(None, ["windows=always", pins]))
+    got = run(function, inputs, device, schedule=schedule)
+    scale = wanted(function, [x.abs() for x in inputs])[0]
+    check(got[0], wanted(function, inputs)[0], 12, scale=scale)
+
+
+def count_kernels(function, inputs, **options):
+    text = import_program(function, inputs).text
+    return len(compile_ir(text, Options(ptxas=False, **options)).kernels)
+
+
+def test_one_kernel_where_windows_are_read_once():
+    inputs = torch.empty(8, 64, 56, 56), torch.empty(64, 64, 3, 3)
+
+    def few(x, w):
+        return F.conv2d(x, w, padding=1)
+
+    assert count_kernels(few, inputs) == 1
+    assert count_kernels(few, inputs, schedule="windows=never") > 1
+
+
 def test_neighbours_join_the_kernel_that_multiplies_windows(device):
     def block(x, w, b, scale):
         return F.relu(F.conv2d(x, w, b) * scale)
@@ -77,8 +129,8 @@ def test_neighbours_join_the_kernel_that_multiplies_windows(device):
     )
     got, want = run(block, inputs, device), wanted(block, inputs)
     check(got[0], want[0], 8, scale=wanted(block, [x.abs() for x in inputs])[0])
-    text = import_program(block, inputs).text
-    assert len(compile_ir(text, Options(ptxas=False)).kernels) == 2
+    assert count_kernels(block, inputs) == 1
+    assert count_kernels(block, inputs, schedule="windows=never") == 2
 
 
 def test_kernels_assemble_without_spills(device):

@@ -180,6 +180,24 @@ def test_a_group_of_channels_is_one_row(size, dtype, compiler):
     assert sum(b["bytes_written"] for b in kernel["traffic"]) == nbytes(inputs[:1])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+def test_windows_are_not_in_memory(dtype, compiler):
+    """A convolution reads them where they are multiplied, at places that the count leaves out."""
+    inputs = (torch.empty(8, 64, 56, 56, dtype=dtype), torch.empty(64, 64, 3, 3, dtype=dtype))
+
+    def convolution(x, w):
+        return F.conv2d(x, w, padding=1)
+
+    def count(schedule):
+        text = import_program(convolution, inputs).text
+        options = Options(level="tile", target="sm_90a", schedule=schedule)
+        kernels = compile_ir(text, options).report["kernels"]
+        return sum(b["bytes_written"] for k in kernels for b in k["traffic"])
+
+    assert count("") == nbytes(inputs[:1])
+    assert count("windows=never") >= 10 * nbytes(inputs[:1])
+
+
 def test_what_saves_most_is_fused_first(compiler):
     """The rotation gathers what the norm stores: two kernels, with one tensor between them."""
     inputs = (randn(96, 512), randn(512), randn(96, 1, 64), randn(96, 1, 64))

@@ -50,19 +50,43 @@ static bool dependsOnDimsBelow(AffineExpr expr, unsigned limit) {
   return isBelow;
 }
 
-/// True where none of `values` is negative; null if that is so everywhere.
-static Value emitGuard(ArrayRef<AffineExpr> values, ArrayRef<int64_t> extents,
-                       ArrayRef<Value> operands, const SymbolicSizes &sizes,
+/// The number that `values[at]` and a later one, which is removed, are both
+/// between 0 and: their sum is that.
+static std::optional<int64_t> takeUpperBound(SmallVector<AffineExpr> &values,
+                                             unsigned at, unsigned numDims) {
+  for (unsigned other = at + 1; other < values.size(); ++other) {
+    auto sum = dyn_cast<AffineConstantExpr>(
+        simplifyAffineExpr(values[at] + values[other], numDims, 0));
+    if (!sum || sum.getValue() < 0)
+      continue;
+    values.erase(values.begin() + other);
+    return sum.getValue();
+  }
+  return std::nullopt;
+}
+
+/// True where none of `values` is negative; null if that is so everywhere. With
+/// `inPairs`, the two bounds of a number are one comparison of unsigned ones,
+/// which no analysis of accesses understands.
+static Value emitGuard(SmallVector<AffineExpr> values,
+                       ArrayRef<int64_t> extents, ArrayRef<Value> operands,
+                       const SymbolicSizes &sizes, bool inPairs,
                        OpBuilder &builder, Location loc) {
   Value guard;
-  for (AffineExpr value : values) {
+  for (unsigned at = 0; at < values.size(); ++at) {
+    AffineExpr value = values[at];
     bool isNarrow = dependsOnDimsBelow(value, extents.size()) &&
                     fitsIn32Bits(value, extents);
     Type type = isNarrow ? builder.getI32Type() : builder.getI64Type();
     ScalarEmitter emitter{builder, loc, type, operands, sizes};
     Value number = emitAffine(value, extents, emitter);
-    Value holds = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                        number, emitter.getConstant(0));
+    std::optional<int64_t> most;
+    if (inPairs)
+      most = takeUpperBound(values, at, operands.size());
+    Value holds = arith::CmpIOp::create(
+        builder, loc,
+        most ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sge, number,
+        emitter.getConstant(most.value_or(0)));
     guard = guard ? arith::AndIOp::create(builder, loc, guard, holds) : holds;
   }
   return guard;
@@ -82,14 +106,20 @@ Value KernelEmitter::emitGather(const KernelLoops::Item &item, Scope &scope) {
     if (axis < item.coordinates.size())
       coordinate = item.coordinates[axis];
     AffineExpr expr = builder.getAffineConstantExpr(coordinate.constant);
-    for (auto [loop, factor] : coordinate.terms) {
-      AffineExpr &dim = dimOf[loop];
+    for (auto [counter, factor] : coordinate.terms) {
+      LoopPart part{counter, 1, 1, /*isOutermost=*/true};
+      if (item.isDivided)
+        part = loops.getPart(counter);
+      AffineExpr &dim = dimOf[part.loop];
       if (!dim) {
         dim = builder.getAffineDimExpr(operands.size());
-        operands.push_back(getInductionVar(loop, scope));
-        extents.push_back(loops.getExtent(loop));
+        operands.push_back(getInductionVar(part.loop, scope));
+        extents.push_back(loops.getExtent(part.loop));
       }
-      expr = expr + dim * factor;
+      AffineExpr number = dim.floorDiv(part.divisor);
+      if (!part.isOutermost)
+        number = number % part.extent;
+      expr = expr + number * factor;
     }
     dims.push_back(expr);
   }
@@ -117,7 +147,8 @@ Value KernelEmitter::emitGather(const KernelLoops::Item &item, Scope &scope) {
         guard.push_back(size - 1 - coordinate);
       }
     Value condition =
-        emitGuard(guard, extents, operands, sizes, scope.builder, gatherLoc);
+        emitGuard(guard, extents, operands, sizes,
+                  /*inPairs=*/item.isDivided, scope.builder, gatherLoc);
     value = emitSource(item, k, map, operands, condition, value, scope);
   }
   return value;

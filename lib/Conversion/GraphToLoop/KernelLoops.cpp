@@ -336,19 +336,37 @@ getInLoops(const LinearCoordinate &coordinate, const LoopNest &nest) {
   return result;
 }
 
+/// Marks what contractions multiply, and what that is computed of.
+void KernelLoops::findOperands() {
+  for (Item &item : llvm::reverse(items))
+    if (item.isOfOperand || isa_and_nonnull<ContractOp>(item.primitive.op))
+      for (std::optional<unsigned> source : item.sources)
+        if (source)
+          items[*source].isOfOperand = true;
+}
+
+/// A gathered operand of a contraction is read at quotients and remainders of
+/// the loops' variables, so that what it is multiplied with is in one loop for
+/// its rows, and one for what is summed over.
 bool KernelLoops::updateCoordinates(ArrayRef<SmallVector<unsigned>> loops) {
-  SmallVector<SmallVector<LinearCoordinate>> updated;
+  std::vector<std::pair<SmallVector<LinearCoordinate>, bool>> updated;
   for (const Item &item : items) {
-    SmallVector<LinearCoordinate> &ofItem = updated.emplace_back();
+    auto &[ofItem, isDivided] = updated.emplace_back();
     for (const LinearCoordinate &coordinate : item.leafCoordinates) {
       auto inLoops = getInLoops(coordinate, LoopNest{leafExtents, loops});
-      if (!inLoops)
-        return false;
+      isDivided = !inLoops;
+      if (isDivided)
+        break;
       ofItem.push_back(*inLoops);
     }
+    if (!isDivided)
+      continue;
+    if (!item.isOfOperand || !isa_and_nonnull<GatherOp>(item.primitive.op))
+      return false;
+    ofItem = item.leafCoordinates;
   }
   for (auto [item, ofItem] : llvm::zip_equal(items, updated))
-    item.coordinates = std::move(ofItem);
+    std::tie(item.coordinates, item.isDivided) = std::move(ofItem);
   return true;
 }
 
@@ -565,6 +583,7 @@ FailureOr<KernelLoops> KernelLoops::get(FusedOp fused, ValueRange inputBuffers,
       for (auto &term : coordinate.terms)
         term.first = kernel.getNumber(term.first);
   kernel.findCoordinates();
+  kernel.findOperands();
   for (unsigned leaf = 0; leaf < kernel.leafExtents.size(); ++leaf)
     kernel.nest.push_back({leaf});
   if (!kernel.updateViews(kernel.nest))

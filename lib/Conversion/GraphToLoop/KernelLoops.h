@@ -50,6 +50,11 @@ public:
     /// For each axis whose coordinate a map uses as a number, that coordinate
     /// in leaves, and in loops.
     llvm::SmallVector<LinearCoordinate> leafCoordinates, coordinates;
+    /// Whether `coordinates` count through leaves, which are parts of loops, in
+    /// place of loops: those of an operand that is gathered for a contraction.
+    bool isDivided = false;
+    /// Whether a contraction multiplies what is computed of this.
+    bool isOfOperand = false;
   };
 
   struct Output {
@@ -88,6 +93,7 @@ private:
   llvm::LogicalResult findAccesses(FusedOp fused, mlir::ValueRange inputBuffers,
                                    mlir::ValueRange outputBuffers);
   void findCoordinates();
+  void findOperands();
   bool updateCoordinates(llvm::ArrayRef<llvm::SmallVector<unsigned>> nest);
   void mergeAll(bool divides,
                 llvm::function_ref<bool(unsigned, unsigned)> suits);

@@ -56,7 +56,8 @@ struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
       return signalPassFailure();
     auto fuse = [&] {
       auto groups = std::make_unique<FusionGroups>(
-          function, getMachineModel(target), policy);
+          function, getMachineModel(target), policy,
+          FusionGroups::Kernels::Fixed, windows);
       groups->fuse();
       return groups;
     };

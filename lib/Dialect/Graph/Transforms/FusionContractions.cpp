@@ -42,11 +42,137 @@ FusionGroups::findOperand(const Group &from, const Group &into) const {
   return std::nullopt;
 }
 
+/// The member of `group` that is a graph.gather, the first of them if there are
+/// several; null if none is.
+GatherOp FusionGroups::getGathered(const Group &group) const {
+  for (unsigned member : group.members)
+    if (auto gather = dyn_cast_or_null<GatherOp>(primitives[member].op))
+      return gather;
+  return {};
+}
+
+/// A contraction may read windows of its operand where it stages them, at
+/// places that blocks compute.
+///
+/// Legality: places depend on coordinates alone, of sizes that are known; what
+/// is outside is one value. One operand of one contraction is gathered, since
+/// the chunks of the other say how a block goes along the sum, and rows of the
+/// result are stored, not folded: parts of their columns would be views of what
+/// is gathered. Neighbours of a row lie in memory side by side, so that lanes
+/// read lines.
+std::optional<std::string> FusionGroups::checkWindows(GatherOp gather,
+                                                      const Group &into,
+                                                      Use operand) const {
+  const Primitive &contraction = primitives[operand.reader];
+  auto isSymbolic = [&](int64_t size) { return sizes.isSymbolic(size); };
+  if (windows == FusionPolicy::Never)
+    return "the schedule says that windows are gathered";
+  if (gather.getSources().size() != 1 || !gather.getIndices().empty() ||
+      gather.getSources().front().getDefiningOp<ConstantOp>())
+    return "what is gathered has several sources, or places that are read";
+  if (llvm::any_of(gather.getType().getShape(), isSymbolic) ||
+      llvm::any_of(contraction.shape, isSymbolic))
+    return "places of windows whose sizes a call gives are not computed";
+  if (into.contractions != 1 || into.foldsRows)
+    return into.foldsRows ? "rows of what is multiplied with windows are not "
+                            "folded where that is computed"
+                          : "windows would be gathered for each product";
+  if (gathersOperand(into))
+    return "the other operand is gathered as well";
+  const Read &read = contraction.reads[operand.read];
+  AffineExpr inMemory = gather.getMap(0).getResults().back();
+  auto isOfResult = [&](AffineExpr coordinate) {
+    for (unsigned axis = 0; axis < contraction.getResultAxes().size(); ++axis)
+      if (contraction.shape[axis] != 1 && coordinate.isFunctionOfDim(axis))
+        return true;
+    return false;
+  };
+  for (auto [dim, coordinate] : llvm::enumerate(read.map.getResults()))
+    if (inMemory.isFunctionOfDim(dim) && isOfResult(coordinate))
+      return std::nullopt;
+  return "neighbours in memory are summed over, which is no row of windows";
+}
+
+/// Whether a contraction of `group` multiplies what the group gathers.
+bool FusionGroups::gathersOperand(const Group &group) const {
+  SmallVector<unsigned> pending;
+  for (unsigned member : group.members)
+    if (isa_and_nonnull<ContractOp>(primitives[member].op))
+      pending.push_back(member);
+  while (!pending.empty())
+    for (const Read &read : primitives[pending.pop_back_val()].reads) {
+      auto it = producers.find(read.source);
+      if (it == producers.end() ||
+          !llvm::is_contained(group.members, it->second))
+        continue;
+      if (isa_and_nonnull<GatherOp>(primitives[it->second].op))
+        return true;
+      pending.push_back(it->second);
+    }
+  return false;
+}
+
+/// What `contraction` takes more by mma.sync than by wgmma, of which an
+/// instruction has this part of the rate.
+double FusionGroups::getSlowerOperations(const Primitive &contraction) const {
+  constexpr double partOfRate = 0.6;
+  Type type = getElementTypeOrSelf(contraction.reads.front().source);
+  if ((!type.isF16() && !type.isBF16()) ||
+      machine.matrixOperationsPerSecond == 0)
+    return 0;
+  double all = 1;
+  for (int64_t size : contraction.shape)
+    all *= sizes.getMax(size);
+  return all * machine.operationsPerSecond / machine.matrixOperationsPerSecond *
+         (1 / partOfRate - 1);
+}
+
+/// What it takes more to gather windows where they are multiplied: quotients,
+/// remainders and bounds for each element and tile, and tensor cores that are
+/// not as quick as with operands that tensor maps copy.
+double FusionGroups::getWindowOperations(Use operand) const {
+  constexpr double operationsOfPlace = 12;
+  const Primitive &contraction = primitives[operand.reader];
+  double elements = 1;
+  for (auto [dim, size] : llvm::enumerate(contraction.shape))
+    if (contraction.reads[operand.read].map.isFunctionOfDim(dim))
+      elements *= size;
+  return elements * countTiles(operand.reader, operand.read) *
+             operationsOfPlace +
+         getSlowerOperations(contraction);
+}
+
+/// What products take more where rows of them are folded. Columns in parts are
+/// two dimensions of weights; those of weights that lie along the columns are
+/// inside of the sum's then, where no tensor map finds it.
+double FusionGroups::getFoldOperations(const Group &product) const {
+  double operations = 0;
+  for (unsigned member : product.members) {
+    const Primitive &primitive = primitives[member];
+    if (!isa_and_nonnull<ContractOp>(primitive.op))
+      continue;
+    unsigned rank = primitive.getResultAxes().size();
+    bool isAlongSums = llvm::all_of(primitive.reads, [&](const Read &read) {
+      AffineExpr inMemory = read.map.getResults().back();
+      for (unsigned dim = rank; dim < primitive.shape.size(); ++dim)
+        if (inMemory.isFunctionOfDim(dim))
+          return true;
+      return false;
+    });
+    if (!isAlongSums)
+      operations += getSlowerOperations(primitive);
+  }
+  return operations;
+}
+
 /// Whether `group` computes each element from those of other tensors alone, so
 /// that a block may compute the part that it needs.
 bool FusionGroups::isMapOfElements(const Group &group) const {
+  GatherOp gathered = getGathered(group);
   return llvm::all_of(group.members, [&](unsigned member) {
     const Primitive &primitive = primitives[member];
+    if (gathered && primitive.op == gathered.getOperation())
+      return true;
     auto map = dyn_cast_or_null<MapOp>(primitive.op);
     return map && map.getBody()->getOps<IndexOp>().empty() &&
            llvm::none_of(primitive.reads,
@@ -69,6 +195,9 @@ FusionGroups::checkOperands(const Group &from, const Group &into) const {
   if (!isMapOfElements(from))
     return describe(operand->first) +
            " would be computed again for every tile of the result";
+  if (GatherOp gather = getGathered(from))
+    if (auto reason = checkWindows(gather, into, operand->second))
+      return reason;
   // The kernel that computes what it reads may store it for nothing.
   if (!mergesOperands)
     return describe(operand->first) + " may join what it reads first";
@@ -180,6 +309,9 @@ bool FusionGroups::isFoldOfRows(const Group &product, const Group &rows) const {
 /// columns, of a known number, and the other has rows.
 std::optional<std::string> FusionGroups::checkRows(const Group &product,
                                                    const Group &rows) const {
+  if (gathersOperand(product))
+    return "windows are read where they are multiplied, and parts of columns "
+           "would be views of them";
   SmallVector<unsigned> members(product.members);
   llvm::append_range(members, rows.members);
   llvm::sort(members);

@@ -86,8 +86,9 @@ MachineModel getMachineModel(tile::TargetAttr target) {
 //===----------------------------------------------------------------------===//
 
 FusionGroups::FusionGroups(func::FuncOp function, const MachineModel &machine,
-                           FusionPolicy policy, Kernels kernels)
-    : function(function), machine(machine), policy(policy),
+                           FusionPolicy policy, Kernels kernels,
+                           FusionPolicy windows)
+    : function(function), machine(machine), policy(policy), windows(windows),
       sizes(SymbolicSizes::get(function)) {
   for (Operation &op : function.getBody().front()) {
     if (op.hasTrait<IsComputation>())
@@ -555,10 +556,20 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
       getMerged(producer, consumer, getRecomputation(producer, consumer));
   if (auto reason = checkBoundary(merged))
     return refuse(*reason);
+  // Windows have a policy of their own.
+  auto operand = findOperand(groups[from], groups[into]);
+  bool isOfWindows = operand && getGathered(groups[from]);
+  if (isOfWindows)
+    merged.operations += getWindowOperations(operand->second);
+  if (merged.foldsRows && !groups[from].foldsRows && !groups[into].foldsRows)
+    merged.operations += getFoldOperations(
+        groups[from].contractions != 0 ? groups[from] : groups[into]);
+  bool isForced = policy == FusionPolicy::Always ||
+                  (isOfWindows && windows == FusionPolicy::Always);
   KernelCost fused = getCost(merged), first = getCost(groups[from]),
              second = getCost(groups[into]);
   std::string numbers = compare(fused, first, second);
-  if (policy == FusionPolicy::Auto && !pays(fused, first, second, machine))
+  if (!isForced && !pays(fused, first, second, machine))
     return refuse("it doesn't pay: " + numbers);
 
   for (const auto &[value, bytes] : groups[into].inputs)

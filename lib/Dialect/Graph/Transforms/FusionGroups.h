@@ -43,7 +43,8 @@ public:
   enum class Kernels { Merged, Fixed };
 
   FusionGroups(mlir::func::FuncOp function, const MachineModel &machine,
-               FusionPolicy policy, Kernels kernels = Kernels::Fixed);
+               FusionPolicy policy, Kernels kernels = Kernels::Fixed,
+               FusionPolicy windows = FusionPolicy::Auto);
 
   /// Merges groups with those that they read from, as far as it is legal and
   /// pays.
@@ -157,6 +158,13 @@ private:
   std::optional<std::pair<unsigned, Use>> findOperand(const Group &from,
                                                       const Group &into) const;
   bool isMapOfElements(const Group &group) const;
+  GatherOp getGathered(const Group &group) const;
+  bool gathersOperand(const Group &group) const;
+  double getWindowOperations(Use operand) const;
+  double getSlowerOperations(const Primitive &contraction) const;
+  double getFoldOperations(const Group &product) const;
+  std::optional<std::string> checkWindows(GatherOp gather, const Group &into,
+                                          Use operand) const;
   size_t countSummedLoops(const Group &group) const;
   double countTiles(unsigned contraction, unsigned number) const;
   std::optional<std::string> checkContractions(const Group &first,
@@ -191,6 +199,8 @@ private:
   mlir::func::FuncOp function;
   MachineModel machine;
   FusionPolicy policy;
+  /// When contractions gather the windows of an operand themselves.
+  FusionPolicy windows;
   /// Whether maps may become part of the contractions that take them as
   /// operands.
   bool mergesOperands = false;

@@ -82,8 +82,25 @@ static bool isMovedBy(const Contraction::Operand &operand, Value variable) {
                       [&](LoadOp load) { return isMovedBy(load, variable); });
 }
 
+/// Whether `value` is a number that is computed from loops' variables alone.
+static bool isOfVariables(Value value) {
+  if (isa<BlockArgument>(value))
+    return value.getType().isIndex();
+  Operation *op = value.getDefiningOp();
+  return op->getNumRegions() == 0 && isPure(op) &&
+         llvm::all_of(op->getOperands(), isOfVariables);
+}
+
+/// Whether a block can compute where `load` reads, of each element of a tile.
+static bool isComputable(LoadOp load) {
+  return llvm::all_of(load.getIndices(), llvm::IsaPred<BlockArgument>) &&
+         (!load.getCondition() || (isOfVariables(load.getCondition()) &&
+                                   isa_and_nonnull<arith::ConstantOp>(
+                                       load.getOtherwise().getDefiningOp())));
+}
+
 /// Collects what `value` is computed from; fails if that is not element by
-/// element from loads along boxes.
+/// element from loads along boxes, or at places that are computed.
 static bool findLoads(Value value, Contraction::Operand &operand,
                       llvm::SmallDenseSet<Operation *> &seen) {
   Operation *op = value.getDefiningOp();
@@ -93,7 +110,10 @@ static bool findLoads(Value value, Contraction::Operand &operand,
     return true;
   if (auto load = dyn_cast<LoadOp>(op)) {
     operand.loads.push_back(load);
-    return !load.getCondition() && isBox(load);
+    if (!load.getCondition() && isBox(load))
+      return true;
+    operand.isGathered = true;
+    return isComputable(load);
   }
   operand.map.push_back(op);
   return op->hasTrait<OpTrait::Elementwise>() && op->getNumRegions() == 0 &&
@@ -149,21 +169,25 @@ static std::optional<Contraction::Product> getProduct(Value value,
   bool isWidened = narrow[0].getType() == narrow[1].getType();
   auto lhs = getOperand(isWidened ? narrow[0] : factors[0]);
   auto rhs = getOperand(isWidened ? narrow[1] : factors[1]);
-  if (!lhs || !rhs || !isMovedBy(lhs->load, summed) ||
-      !isMovedBy(rhs->load, summed))
+  if (!lhs || !rhs || (lhs->isGathered && rhs->isGathered) ||
+      !isMovedBy(lhs->load, summed) || !isMovedBy(rhs->load, summed))
     return std::nullopt;
   return Contraction::Product{*lhs, *rhs};
 }
 
 /// Finds the longest of the loops that only one operand has, the innermost of
 /// equals, for each, and makes `lhs` the operand with the outer of the two. A
-/// fold of the result is the loop of its operand, however long others are.
+/// fold of the result is the loop of its operand, however long others are, and
+/// that of windows is the innermost that fills half of a warp: their rows.
 static bool findAxes(Contraction &contraction, Contraction::Product &product) {
   std::optional<unsigned> ofLhs, ofRhs;
   unsigned fold = contraction.axes.size();
-  auto keepLonger = [&](std::optional<unsigned> &found, unsigned position) {
-    if (!found || position == fold ||
-        contraction.getExtent(position) >= contraction.getExtent(*found))
+  auto keepLonger = [&](std::optional<unsigned> &found, unsigned position,
+                        const Contraction::Operand &operand) {
+    constexpr int64_t leastLanes = 16;
+    int64_t extent = contraction.getExtent(position);
+    if (!found || position == fold || extent >= contraction.getExtent(*found) ||
+        (operand.isGathered && extent >= leastLanes))
       found = position;
   };
   for (unsigned position = 0; position < fold + contraction.foldsRows();
@@ -179,9 +203,9 @@ static bool findAxes(Contraction &contraction, Contraction::Product &product) {
     if (extent == 1)
       continue;
     if (movesLhs && !movesRhs)
-      keepLonger(ofLhs, position);
+      keepLonger(ofLhs, position, product.lhs);
     if (movesRhs && !movesLhs)
-      keepLonger(ofRhs, position);
+      keepLonger(ofRhs, position, product.rhs);
   }
   if (!ofLhs || !ofRhs)
     return false;
@@ -272,8 +296,12 @@ bool isContiguous(LoadOp load, Value variable) {
 
 std::string Contraction::getTransposition() {
   std::string letters;
-  letters += isContiguous(lhs.load, reduce.getInductionVar()) ? 'N' : 'T';
-  letters += isContiguous(rhs.load, getVariable(columnAxis)) ? 'N' : 'T';
+  bool isAlongSum =
+      !lhs.isGathered && isContiguous(lhs.load, reduce.getInductionVar());
+  bool isAlongColumns =
+      rhs.isGathered || isContiguous(rhs.load, getVariable(columnAxis));
+  letters += isAlongSum ? 'N' : 'T';
+  letters += isAlongColumns ? 'N' : 'T';
   return letters;
 }
 

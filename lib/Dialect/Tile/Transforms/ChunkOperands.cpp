@@ -15,10 +15,20 @@
 //     %b = tile.broadcast %s dims [0] : tensor<64xf32> -> tensor<64x16xf32>
 //     %f = arith.mulf %a, %b : tensor<64x16xf32>
 //
+// Places that are gathered, such as those of windows, are computed for all
+// elements of a chunk:
+//
+//   %n = tile.iota %k : tensor<i32>
+//   ... %a = tile.gather %x[%offsets] mask %m : tensor<64xf32>
+// ->
+//     %n = tile.iota %k : tensor<16xi32>
+//     ... %a = tile.gather %x[%offsets] mask %m : tensor<16x64xf32>
+//
 // Legality: elements of a factor are computed from elements of loads, each of
-// which the variable moves along one dimension of its memref, if at all. Loads
-// beyond the extent of the sum give zeros, and what is computed of these is
-// replaced by zeros.
+// which the variable moves along one dimension of its memref, if at all, and of
+// gathers whose places are computed from the variable and from axes. Loads
+// beyond the extent of the sum give zeros, nothing is gathered there, and what
+// is computed of these is replaced by zeros.
 
 #include "ChunkOperands.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
@@ -65,10 +75,11 @@ static SmallVector<int64_t> select(ArrayRef<int64_t> dims,
 }
 
 /// Whether `value`, with dimensions `dims` of the sum, is computed element by
-/// element from loads; appends these, with their dimensions.
+/// element from loads, which are appended with their dimensions, and gathers.
 static bool
 findLoads(Value value, ArrayRef<int64_t> dims, Value variable,
-          SmallVectorImpl<std::pair<LoadOp, SmallVector<int64_t>>> &loads) {
+          SmallVectorImpl<std::pair<LoadOp, SmallVector<int64_t>>> &loads,
+          bool &isGathered) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
@@ -85,16 +96,25 @@ findLoads(Value value, ArrayRef<int64_t> dims, Value variable,
   }
   if (auto broadcast = dyn_cast<BroadcastOp>(op))
     return findLoads(broadcast.getInput(), select(dims, broadcast.getDims()),
-                     variable, loads);
+                     variable, loads, isGathered);
   if (auto splat = dyn_cast<SplatOp>(op))
-    return findLoads(splat.getInput(), {}, variable, loads);
+    return findLoads(splat.getInput(), {}, variable, loads, isGathered);
+  if (auto iota = dyn_cast<IotaOp>(op))
+    return iota.getStart() == variable ? iota.getType().getRank() == 0
+                                       : isa<BlockArgument>(iota.getStart());
+  if (auto gather = dyn_cast<GatherOp>(op)) {
+    isGathered = true;
+    return llvm::all_of(gather->getOperands().drop_front(), [&](Value operand) {
+      return findLoads(operand, dims, variable, loads, isGathered);
+    });
+  }
   if (isScalar(value) && isPure(op) && op->getNumOperands() == 0)
     return true; // a size
   return op->hasTrait<OpTrait::Elementwise>() && op->getNumRegions() == 0 &&
          isPure(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
            return findLoads(operand,
                             isScalar(operand) ? ArrayRef<int64_t>() : dims,
-                            variable, loads);
+                            variable, loads, isGathered);
          });
 }
 
@@ -118,13 +138,14 @@ static std::optional<Factor> getFactor(Value value, Value variable,
     value = getWidened(value);
   factor.value = value;
   SmallVector<std::pair<LoadOp, SmallVector<int64_t>>> loads;
-  if (!findLoads(value, factor.dims, variable, loads))
+  bool isGathered = false;
+  if (!findLoads(value, factor.dims, variable, loads, isGathered))
     return std::nullopt;
   for (auto &[load, dims] : loads)
     if (!factor.load && dims.size() == factor.dims.size() &&
         !getMovements(load, variable).empty())
       factor.load = load;
-  return factor.load ? std::optional(factor) : std::nullopt;
+  return factor.load || isGathered ? std::optional(factor) : std::nullopt;
 }
 
 /// The type that `value` is widened from; its own if it isn't.
@@ -187,6 +208,13 @@ private:
   ChunkedTile build(Value value, ArrayRef<int64_t> dims);
   ChunkedTile loadChunk(LoadOp load, ArrayRef<int64_t> dims);
   ChunkedTile computeChunk(Operation *op, ArrayRef<int64_t> dims);
+  ChunkedTile gatherChunk(GatherOp gather, ArrayRef<int64_t> dims);
+  template <typename OpT>
+  ChunkedTile combine(Location loc, const ChunkedTile &a, const ChunkedTile &b);
+  SmallVector<ChunkedTile> getSummands(Value value, ArrayRef<int64_t> dims);
+  ChunkedTile addSummands(Value value, ArrayRef<int64_t> dims);
+  SmallVector<int64_t> getOrdered(ArrayRef<ChunkedTile> tiles);
+  ChunkedTile getTailMask(Location loc);
   ChunkedTile replaceTail(const ChunkedTile &tile);
   Value spread(OpBuilder &builder, Location loc, const ChunkedTile &tile,
                ArrayRef<int64_t> dims);
@@ -218,9 +246,19 @@ private:
 
 } // namespace
 
-/// From the largest stride in memory to the smallest.
+/// From the largest stride in memory to the smallest. What is gathered has its
+/// last dimension innermost: lanes read along the rows of windows.
 void ChunkBuilder::findOrder() {
   LoadOp load = factor.load;
+  if (!load) {
+    auto type = cast<RankedTensorType>(factor.value.getType());
+    for (auto [dim, size] : llvm::zip_equal(factor.dims, type.getShape()))
+      sizes[dim] = size;
+    sizes[summed] = chunk;
+    order = factor.dims;
+    order.insert(order.end() - 1, summed);
+    return;
+  }
   BoxAccess box = *BoxAccess::get(load);
   auto [strides, offset] = load.getMemRefType().getStridesAndOffset();
   SmallVector<std::pair<int64_t, int64_t>> list; // strides, dimensions
@@ -303,17 +341,111 @@ Value ChunkBuilder::spread(OpBuilder &builder, Location loc,
   return BroadcastOp::create(builder, loc, type, tile.value, positions);
 }
 
+/// All dimensions of `tiles`, in the order of the chunk.
+SmallVector<int64_t> ChunkBuilder::getOrdered(ArrayRef<ChunkedTile> tiles) {
+  SmallVector<int64_t> ordered;
+  llvm::copy_if(order, std::back_inserter(ordered), [&](int64_t dim) {
+    return llvm::any_of(tiles, [&](const ChunkedTile &tile) {
+      return llvm::is_contained(tile.dims, dim);
+    });
+  });
+  return ordered;
+}
+
+ChunkedTile ChunkBuilder::getTailMask(Location loc) {
+  return {InBoundsOp::create(inside, loc, getType(summed, inside.getI1Type()),
+                             variable, reduce.getExtent()),
+          {summed}};
+}
+
+template <typename OpT>
+ChunkedTile ChunkBuilder::combine(Location loc, const ChunkedTile &a,
+                                  const ChunkedTile &b) {
+  SmallVector<int64_t> dims = getOrdered({a, b});
+  OpBuilder &builder = getBuilder(dims);
+  Value value = OpT::create(builder, loc, spread(builder, loc, a, dims),
+                            spread(builder, loc, b, dims));
+  return {value, dims};
+}
+
+/// Integers that add up to `value`, each over other dimensions: what places
+/// have of the sum, of rows, and of neither. Sums of integers wrap and so have
+/// no order.
+SmallVector<ChunkedTile> ChunkBuilder::getSummands(Value value,
+                                                   ArrayRef<int64_t> dims) {
+  Operation *op = value.getDefiningOp();
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return getSummands(broadcast.getInput(), select(dims, broadcast.getDims()));
+  if (auto add = dyn_cast<arith::AddIOp>(op)) {
+    SmallVector<ChunkedTile> parts = getSummands(add.getLhs(), dims);
+    for (const ChunkedTile &part : getSummands(add.getRhs(), dims)) {
+      auto *same = llvm::find_if(parts, [&](const ChunkedTile &other) {
+        return other.dims == part.dims;
+      });
+      if (same == parts.end())
+        parts.push_back(part);
+      else
+        *same = combine<arith::AddIOp>(add.getLoc(), *same, part);
+    }
+    return parts;
+  }
+  auto multiply = dyn_cast<arith::MulIOp>(op);
+  if (!multiply || !matchPattern(multiply.getRhs(), m_Constant()))
+    return {multiply ? computeChunk(op, dims) : build(value, dims)};
+  ChunkedTile factor = build(multiply.getRhs(), dims);
+  return llvm::map_to_vector(
+      getSummands(multiply.getLhs(), dims), [&](const ChunkedTile &part) {
+        return combine<arith::MulIOp>(multiply.getLoc(), part, factor);
+      });
+}
+
+/// The sum of the summands, those of fewest dimensions first: one addition for
+/// each element of a chunk, however many terms a place has.
+ChunkedTile ChunkBuilder::addSummands(Value value, ArrayRef<int64_t> dims) {
+  SmallVector<ChunkedTile> parts = getSummands(value, dims);
+  llvm::stable_sort(parts, [](const ChunkedTile &a, const ChunkedTile &b) {
+    return a.dims.size() < b.dims.size();
+  });
+  ChunkedTile sum = parts.front();
+  for (const ChunkedTile &part : llvm::drop_begin(parts))
+    sum = combine<arith::AddIOp>(value.getLoc(), sum, part);
+  return sum;
+}
+
+ChunkedTile ChunkBuilder::gatherChunk(GatherOp gather, ArrayRef<int64_t> dims) {
+  Location loc = gather.getLoc();
+  SmallVector<ChunkedTile> operands;
+  for (Value operand : gather->getOperands().drop_front())
+    operands.push_back(build(operand, dims));
+  ChunkedTile tile;
+  tile.dims = getOrdered(operands);
+  if (hasTail())
+    tile.dims = getOrdered({tile, {Value(), {summed}}});
+  OpBuilder &builder = getBuilder(tile.dims);
+  SmallVector<Value> values;
+  for (const ChunkedTile &operand : operands)
+    values.push_back(spread(builder, loc, operand, tile.dims));
+  Value mask = gather.getMask() ? values[1] : Value();
+  if (hasTail()) {
+    Value isInside = spread(builder, loc, getTailMask(loc), tile.dims);
+    mask =
+        mask ? arith::AndIOp::create(builder, loc, mask, isInside) : isInside;
+  }
+  Value otherwise = gather.getOtherwise() ? values.back() : Value();
+  tile.value = GatherOp::create(
+      builder, loc, getType(tile.dims, gather.getType().getElementType()),
+      gather.getMemref(), values.front(), mask, otherwise, /*vector=*/nullptr);
+  return tile;
+}
+
 ChunkedTile ChunkBuilder::computeChunk(Operation *op, ArrayRef<int64_t> dims) {
   SmallVector<ChunkedTile> operands;
-  llvm::SmallSetVector<int64_t, 4> all;
   for (Value operand : op->getOperands()) {
     bool isTile = isa<RankedTensorType>(operand.getType());
     operands.push_back(build(operand, isTile ? dims : ArrayRef<int64_t>()));
-    all.insert_range(operands.back().dims);
   }
   ChunkedTile tile;
-  llvm::copy_if(order, std::back_inserter(tile.dims),
-                [&](int64_t dim) { return all.contains(dim); });
+  tile.dims = getOrdered(operands);
   OpBuilder &builder = getBuilder(tile.dims);
   bool isTile = isa<RankedTensorType>(op->getResult(0).getType());
   SmallVector<Value> values;
@@ -346,6 +478,19 @@ ChunkedTile ChunkBuilder::build(Value value, ArrayRef<int64_t> dims) {
     tile = build(broadcast.getInput(), select(dims, broadcast.getDims()));
   } else if (auto splat = dyn_cast<SplatOp>(op)) {
     tile = build(splat.getInput(), {});
+  } else if (auto gather = dyn_cast<GatherOp>(op)) {
+    tile = gatherChunk(gather, dims);
+  } else if (isa<arith::AddIOp, arith::MulIOp>(op) &&
+             isa<RankedTensorType>(value.getType())) {
+    tile = addSummands(value, dims);
+  } else if (auto iota = dyn_cast<IotaOp>(op)) {
+    if (iota.getStart() == reduce.getInductionVar())
+      tile = {IotaOp::create(inside, iota.getLoc(),
+                             getType(summed, iota.getType().getElementType()),
+                             variable),
+              {summed}};
+    else
+      tile = {before.clone(*op)->getResult(0), llvm::to_vector(dims)};
   } else if (op->getNumOperands() == 0) {
     tile.value = before.clone(*op)->getResult(0); // a size
   } else {
@@ -357,10 +502,7 @@ ChunkedTile ChunkBuilder::build(Value value, ArrayRef<int64_t> dims) {
 /// Loads beyond the extent are zeros, but not what is computed of these.
 ChunkedTile ChunkBuilder::replaceTail(const ChunkedTile &tile) {
   Location loc = tile.value.getLoc();
-  ChunkedTile mask = {InBoundsOp::create(inside, loc,
-                                         getType(summed, inside.getI1Type()),
-                                         variable, reduce.getExtent()),
-                      {summed}};
+  ChunkedTile mask = getTailMask(loc);
   Attribute zero = inside.getZeroAttr(getElementTypeOrSelf(tile.value));
   ChunkedTile zeros = {
       arith::ConstantOp::create(before, loc, cast<TypedAttr>(zero)), {}};
@@ -373,7 +515,13 @@ ChunkedTile ChunkBuilder::replaceTail(const ChunkedTile &tile) {
 ChunkedTile ChunkBuilder::run() {
   findOrder();
   ChunkedTile tile = build(factor.value, factor.dims);
-  return factor.isMapped() && hasTail() ? replaceTail(tile) : tile;
+  // Nothing is gathered beyond the extent: zeros, unless there is another fill.
+  auto gather = factor.value.getDefiningOp<GatherOp>();
+  bool hasZeros =
+      !factor.isMapped() ||
+      (gather && (!gather.getOtherwise() ||
+                  matchPattern(gather.getOtherwise(), m_AnyZeroFloat())));
+  return hasTail() && !hasZeros ? replaceTail(tile) : tile;
 }
 
 ChunkedTile buildChunk(const Factor &factor, loop::ReduceOp reduce,

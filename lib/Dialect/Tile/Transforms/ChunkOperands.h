@@ -14,13 +14,14 @@
 namespace deplo::tile {
 
 /// A factor of the products that a reduction adds: a load, or what is computed
-/// from loads element by element.
+/// from loads and gathers element by element.
 struct Factor {
   /// Before it is widened and broadcast, and the dimension of the sum that each
   /// of its dimensions is.
   mlir::Value value;
   llvm::SmallVector<int64_t> dims;
-  /// The load with all these dimensions, whose order in memory the chunks have.
+  /// The load with all these dimensions, whose order in memory the chunks have;
+  /// null where all of them are gathered.
   LoadOp load;
 
   bool isMapped() const { return !value.getDefiningOp<LoadOp>(); }

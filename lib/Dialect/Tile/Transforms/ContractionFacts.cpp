@@ -44,20 +44,27 @@ static bool hasAsyncPairs(loop::LoadOp load, const SymbolicSizes &sizes) {
 /// What it takes to copy and compute one element of each of `operands`.
 static OperandFacts getOperandFacts(ArrayRef<loop::Contraction::Operand> list,
                                     const SymbolicSizes &sizes) {
+  // Quotients, remainders and bounds of the place that is read.
+  constexpr double operationsOfPlace = 12;
   OperandFacts facts;
   facts.count = list.size();
   for (loop::Contraction::Operand operand : list) {
-    facts.unaligned += !hasAsyncPairs(operand.load, sizes);
+    if (!operand.isGathered)
+      facts.unaligned += !hasAsyncPairs(operand.load, sizes);
     facts.prepared += loop::isPrepared(operand.load.getMemref());
     if (!operand.isMapped())
       continue;
     ++facts.computed;
+    for (Operation *op : operand.map)
+      facts.operations += getOperationCost(op->getName().getStringRef());
+    if (operand.isGathered) { // into registers, not into shared memory
+      facts.operations += operationsOfPlace;
+      continue;
+    }
     for (loop::LoadOp load : operand.loads)
       if (load.getMap().getNumInputs() == operand.load.getMap().getNumInputs())
         facts.bytesComputedFrom +=
             llvm::divideCeil(load.getMemRefType().getElementTypeBitWidth(), 8);
-    for (Operation *op : operand.map)
-      facts.operations += getOperationCost(op->getName().getStringRef());
   }
   return facts;
 }

@@ -38,7 +38,8 @@
 // slot that was read in the iteration before, whose last read is before the
 // barrier at its end. The last iteration reads a slot beyond the chunks, which
 // was filled like all others and which nobody uses. Products are added in the
-// same order.
+// same order. Operands of the next chunk that the loop computes (compute_ahead)
+// are written before that barrier.
 
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -72,6 +73,8 @@ struct Chunks {
   scf::ForOp steps;
   SmallVector<ReadOp> reads;
   DotOp dot;
+  /// Behind the steps: what computes operands of the next chunk.
+  SmallVector<Operation *> after;
   /// Positions of the tokens among the carried values, oldest first, and what
   /// waits for the rest of them behind the loop.
   SmallVector<unsigned> tokens;
@@ -148,13 +151,19 @@ std::optional<Chunks> Chunks::get(scf::ForOp loop) {
   for (; !at->hasTrait<OpTrait::IsTerminator>(); ++at) {
     if ((chunks.steps = dyn_cast<scf::ForOp>(*at)))
       break;
-    if (!isa<AsyncCopyOp>(*at) && !isPure(&*at))
+    if (!isa<AsyncCopyOp, GatherOp>(*at) && !isPure(&*at))
       return std::nullopt;
     chunks.before.push_back(&*at);
   }
-  if (!chunks.steps ||
-      chunks.steps->getNextNode() != loop.getBody()->getTerminator() ||
-      !chunks.getSteps() || !chunks.getTokens())
+  if (!chunks.steps)
+    return std::nullopt;
+  for (Operation *op = chunks.steps->getNextNode();
+       op != loop.getBody()->getTerminator(); op = op->getNextNode()) {
+    if (!isa<ReadOp, WriteOp>(op) && !isPure(op))
+      return std::nullopt;
+    chunks.after.push_back(op);
+  }
+  if (!chunks.getSteps() || !chunks.getTokens())
     return std::nullopt;
   return chunks;
 }
@@ -251,6 +260,8 @@ static void prefetch(Chunks chunks) {
     if (at + step < end) {
       next = emitReads(builder, chunks, at + step, mapping);
     } else {
+      for (Operation *op : chunks.after)
+        builder.clone(*op, mapping);
       AwaitOp::create(builder, chunks.await.getLoc(),
                       ArrayRef(inFlight).take_front(group));
       BarrierOp::create(builder, chunks.barrier.getLoc());

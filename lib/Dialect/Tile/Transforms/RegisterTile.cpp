@@ -163,6 +163,38 @@ static LinearLayout chooseLayout(const TileGroup &group,
   return distribution.getLayout();
 }
 
+/// Whether `group` is gathered for a contraction: written to shared memory.
+static bool isGatheredOperand(const TileGroup &group) {
+  return llvm::any_of(group.values,
+                      [](Value value) {
+                        return isa_and_nonnull<GatherOp>(value.getDefiningOp());
+                      }) &&
+         llvm::any_of(group.values, [](Value value) {
+           return llvm::any_of(value.getUsers(), llvm::IsaPred<WriteOp>);
+         });
+}
+
+/// The layout of an operand that is gathered. Where a thread reads takes
+/// quotients of its number along the sum, which are the same for all of a row,
+/// and so it has as much of a row as there is, in pairs that are written at
+/// once.
+static LinearLayout chooseGatheredLayout(const TileGroup &group,
+                                         ArrayRef<int64_t> order,
+                                         int64_t warps) {
+  constexpr int64_t lanesPerWarp = 32, pair = 2;
+  int64_t ofThread =
+      std::max<int64_t>(group.getNumElements() / (lanesPerWarp * warps), 1);
+  Distribution distribution(group.shape);
+  distribution.give(InputDim::Register, std::min(pair, ofThread),
+                    order.front());
+  distribution.give(InputDim::Lane, lanesPerWarp, order);
+  distribution.give(InputDim::Register, std::max<int64_t>(ofThread / pair, 1),
+                    order.front());
+  distribution.give(InputDim::Warp, warps, order);
+  distribution.give(InputDim::Register, group.getNumElements(), order);
+  return distribution.getLayout();
+}
+
 /// `whole` without the dimensions that are not in `dims`, as tile.reduce and
 /// tile.broadcast want it.
 static LinearLayout getSlice(LinearLayout whole, ArrayRef<int64_t> dims) {
@@ -263,7 +295,9 @@ static SmallVector<unsigned> chooseLayouts(TileGroups &tiles, int64_t vector,
           group.layout = getSlice(*tiles.groups[whole].layout, relation.dims);
     if (group.layout)
       continue;
-    group.layout = chooseLayout(group, group.getOrder(), vector, warps);
+    group.layout = isGatheredOperand(group)
+                       ? chooseGatheredLayout(group, group.getOrder(), warps)
+                       : chooseLayout(group, group.getOrder(), vector, warps);
     anchors.push_back(id);
   }
   return anchors;

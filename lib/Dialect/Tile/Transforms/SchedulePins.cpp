@@ -16,7 +16,7 @@ static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
     "atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, "
     "pad_smem, programmatic_launch, tma_copy, warp_specialize, tma_store, "
-    "persist_blocks, pieces";
+    "persist_blocks, pieces, windows";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -126,6 +126,10 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.tmaStore);
   if (name == "persist_blocks")
     return setChoice(pins.persistBlocks);
+  // Of fuse_vertical, which comes before kernels have schedules.
+  Choice ofFusion;
+  if (name == "windows")
+    return setChoice(ofFusion);
   return module.emitError() << "schedule: there is no knob '" << name
                             << "', expected one of " << knobs;
 }

@@ -37,6 +37,9 @@
 //     %d = tile.dot %b dims [0, 2], ...
 //     tile.barrier
 //
+// What is gathered, such as windows, is not copied: a block computes where it
+// reads, and writes what it reads to the second buffer.
+//
 // A sum of one chunk has no loop, and no barrier behind its product.
 //
 // Legality: the memref is not stored to. A barrier comes before any thread
@@ -71,7 +74,8 @@ static bool findLoads(Value value, Block *block, llvm::SetVector<LoadOp> &loads,
     loads.insert(load);
     return true;
   }
-  if (!isPure(op) || op->getNumRegions() != 0 || isa<DotOp>(op))
+  if ((!isPure(op) && !isa<GatherOp>(op)) || op->getNumRegions() != 0 ||
+      isa<DotOp>(op))
     return false;
   if (map.insert(op))
     for (Value operand : op->getOperands())
@@ -93,11 +97,18 @@ SmallVector<StagedOperands> tile::findOperands(KernelOp kernel) {
     Block *block = dot->getBlock();
     for (Value operand : {dot.getLhs(), dot.getRhs()}) {
       OfBlock ofOperand;
-      if (!findLoads(operand, block, ofOperand.loads, ofOperand.map) ||
-          ofOperand.loads.empty() ||
-          llvm::any_of(ofOperand.loads, [&](LoadOp load) {
-            return stored.contains(load.getMemref());
-          }))
+      if (!findLoads(operand, block, ofOperand.loads, ofOperand.map))
+        continue;
+      bool isRead = !ofOperand.loads.empty();
+      bool isStored = llvm::any_of(ofOperand.loads, [&](LoadOp load) {
+        return stored.contains(load.getMemref());
+      });
+      for (Operation *op : ofOperand.map)
+        if (auto gather = dyn_cast<GatherOp>(op)) {
+          isRead = true;
+          isStored |= stored.contains(gather.getMemref());
+        }
+      if (!isRead || isStored)
         continue;
       OfBlock &ofBlock = found[block];
       ofBlock.loads.insert_range(ofOperand.loads);

@@ -116,3 +116,32 @@ func.func @few_tiles(%x: tensor<8x8192xf32>, %w: tensor<8192x1024xf32>) -> tenso
   %m = graph.reduce max %p axes [1] : tensor<8x1024xf32> -> tensor<8xf32>
   return %m : tensor<8xf32>
 }
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+
+// Large products of bf16 are quicker by wgmma and a second kernel where weights
+// lie along the columns, of which parts are folded by mma.sync.
+// CHECK-LABEL: func.func @large_of_tensor_cores
+// CHECK-COUNT-2: graph.fused
+func.func @large_of_tensor_cores(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<4096xbf16> {
+  %p = graph.contract %x by #rows, %w by #columns : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
+  %m = graph.reduce max %p axes [1] : tensor<4096x4096xbf16> -> tensor<4096xbf16>
+  return %m : tensor<4096xbf16>
+}
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#along = affine_map<(m, n, k) -> (n, k)>
+
+// CHECK-LABEL: func.func @large_along_the_sum
+// CHECK-NEXT:    graph.fused
+// CHECK-NOT:     graph.fused
+func.func @large_along_the_sum(%x: tensor<4096x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<4096xbf16> {
+  %p = graph.contract %x by #rows, %w by #along : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
+  %m = graph.reduce max %p axes [1] : tensor<4096x4096xbf16> -> tensor<4096xbf16>
+  return %m : tensor<4096xbf16>
+}

@@ -188,7 +188,14 @@ def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {
            [{::llvm::cl::values(
              clEnumValN(::deplo::graph::FusionPolicy::Auto, "auto", "where the cost model says that it pays"),
              clEnumValN(::deplo::graph::FusionPolicy::Always, "always", "wherever it is legal"),
-             clEnumValN(::deplo::graph::FusionPolicy::Never, "never", "every primitive is a kernel"))}]>
+             clEnumValN(::deplo::graph::FusionPolicy::Never, "never", "every primitive is a kernel"))}]>,
+    Option<"windows", "windows", "::deplo::graph::FusionPolicy",
+           /*default=*/"::deplo::graph::FusionPolicy::Auto",
+           "when contractions read the windows of their operand themselves",
+           [{::llvm::cl::values(
+             clEnumValN(::deplo::graph::FusionPolicy::Auto, "auto", "where the cost model says that it pays"),
+             clEnumValN(::deplo::graph::FusionPolicy::Always, "always", "wherever it is legal"),
+             clEnumValN(::deplo::graph::FusionPolicy::Never, "never", "a kernel gathers them"))}]>
   ];
   let dependentDialects = ["::deplo::graph::GraphDialect"];
 }

@@ -25,8 +25,12 @@ struct Contraction {
     /// All loads, and operations of one element.
     llvm::SmallVector<LoadOp> loads;
     llvm::SmallVector<mlir::Operation *> map;
+    /// Whether `load` reads at quotients and remainders of loops' variables, or
+    /// under a condition, as windows of a convolution are read. What neighbours
+    /// in memory are is a matter of the rows, not of the sum.
+    bool isGathered = false;
 
-    bool isMapped() const { return !map.empty(); }
+    bool isMapped() const { return isGathered || !map.empty(); }
   };
 
   struct Product {

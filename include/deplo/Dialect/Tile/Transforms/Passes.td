@@ -1011,6 +1011,47 @@ def RasterizeGridPass : Pass<"deplo-rasterize-grid", "::deplo::tile::KernelOp"> 
            "rows of blocks in a group; 0 for those that suit the target">];
 }
 
+def ComputeAheadPass : Pass<"deplo-compute-ahead", "::deplo::tile::KernelOp"> {
+  let summary = "operands of the next chunk are computed while this one is multiplied";
+  let description = [{
+    A pipelined loop that computes an operand between two barriers has threads
+    wait for each other, and for what is gathered. What is computed gets a second
+    slot: each iteration gathers for the next chunk, multiplies this one, and then
+    computes the next one into the other slot, so that one barrier is left. Copies
+    that are computed from are awaited an iteration earlier. Before:
+
+    ```mlir
+    %r, %rt = scf.for %k = %c0 to %c512 step %c32 iter_args(%acc = %zeros, %t = %t0) {
+      tile.await %t
+      tile.barrier
+      %u = tile.async_copy %w[%j, %k + 32] to %next
+      %a = tile.gather %x[%offsets] mask %m
+      tile.write %a to %computed[%c0, %c0]
+      tile.barrier
+      ... products of %s and %computed
+      scf.yield %d, %u
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %a0 = tile.gather %x[%offsets0] mask %m0
+    tile.write %a0 to %slot0[%c0, %c0]
+    %r, %rt = scf.for %k = %c0 to %c512 step %c32 iter_args(%acc = %zeros, %t = %t0) {
+      tile.await %t
+      tile.barrier
+      %u = tile.async_copy %w[%j, %k + 32] to %next
+      %a = tile.gather %x[%offsets'] mask %m'
+      ... products of %s and %slot
+      tile.write %a to %slot'[%c0, %c0]
+      scf.yield %d, %u
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def PrefetchFragmentsPass : Pass<"deplo-prefetch-fragments", "::deplo::tile::KernelOp"> {
   let summary = "fragments are read from shared memory a step ahead of tensor cores";
   let description = [{

@@ -502,6 +502,10 @@ mlir::FailureOr<AsyncDotOp>
 tensorizePieces(DotOp dot, llvm::ArrayRef<int64_t> warpTile, int64_t warps,
                 BuffersOfPieces &buffers, std::string &reason);
 
+/// Makes a pipelined loop compute operands of the next chunk while it
+/// multiplies those of this one. Returns whether it computes any.
+bool computeAhead(mlir::scf::ForOp loop);
+
 /// Makes a pipelined loop read the fragments of tensor cores a step ahead.
 /// Returns whether it is such a loop.
 bool prefetchFragments(mlir::scf::ForOp loop);
