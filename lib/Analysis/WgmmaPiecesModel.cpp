@@ -21,10 +21,10 @@ static constexpr int64_t instructionRows = 64, warpRows = 16, leastColumns = 32,
                          mostColumns = 128;
 /// Of summed elements, after which sums go to accumulators in f32.
 static constexpr int64_t chunkDepth = 32;
-static constexpr int64_t numPieces = 3, pieceBytes = 2;
-/// Products of pieces for one of f32, and how often a chunk's sums are read in
-/// registers while no instruction computes: those of high pieces are meanwhile.
-static constexpr int64_t productsOfPieces = 6, passes = 1;
+static constexpr int64_t pieceBytes = 2;
+/// How often a chunk's sums are read in registers while no instruction
+/// computes: those of high pieces are meanwhile.
+static constexpr int64_t passes = 1;
 /// Of shared memory, which a multiprocessor reads in a cycle.
 static constexpr double lineBytes = 128;
 /// Of a block's barriers.
@@ -51,12 +51,26 @@ static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
 static constexpr double fillBandwidth = 3.5;
 /// What counts of the shorter of computing and reading.
 static constexpr double shareOfStream = 0.25;
+namespace {
+
+/// The pieces of a number of f32, and products of pieces for one of f32.
+struct Form {
+  int64_t pieces, products;
+
+  explicit Form(const ContractionFacts &facts)
+      : pieces(facts.ofScaledRows ? 2 : 3),
+        products(facts.ofScaledRows ? 3 : 6) {}
+  int64_t getBytes() const { return pieces * pieceBytes; }
+};
+
+} // namespace
+
 /// Of a multiprocessor's copies for a chunk.
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
   return (choice.blockRows * facts.ofRows.count +
           choice.blockColumns * facts.ofColumns.count) *
-         choice.chunk * numPieces * pieceBytes;
+         choice.chunk * Form(facts).getBytes();
 }
 
 static bool fits(MmaChoice &choice, const ContractionFacts &facts,
@@ -83,7 +97,7 @@ static double estimateChunk(const MmaChoice &choice,
                             const TargetDescription &target, int64_t blocks) {
   double multiplyAddsPerNanosecond = reachedRate * target.wgmmaFlopsPerSecond /
                                      2e9 / target.multiprocessors /
-                                     productsOfPieces;
+                                     Form(facts).products;
   double cyclesPerNanosecond =
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
   double arithmetic = double(facts.sums) * choice.blockRows *
@@ -95,7 +109,7 @@ static double estimateChunk(const MmaChoice &choice,
                        (passNanoseconds + choice.warpRows * choice.warpColumns /
                                               lanes / cyclesPerNanosecond);
   double copiedBytes = getCopiedBytes(choice, facts);
-  double readBytes = double(facts.sums) * productsOfPieces * pieceBytes *
+  double readBytes = double(facts.sums) * Form(facts).products * pieceBytes *
                      choice.chunk * choice.blockRows / instructionRows *
                      (choice.blockColumns / choice.warpColumns) *
                      (instructionRows + choice.warpColumns);
@@ -119,14 +133,14 @@ static double getElements(const ContractionFacts &facts) {
 /// What it takes to read all pieces.
 static double estimateStream(const ContractionFacts &facts,
                              const TargetDescription &target) {
-  return estimateTransfer(getElements(facts) * numPieces * pieceBytes, target);
+  return estimateTransfer(getElements(facts) * Form(facts).getBytes(), target);
 }
 
 /// What kernels take that write the pieces of both operands.
 static double estimateSplit(const ContractionFacts &facts,
                             const TargetDescription &target) {
   constexpr int64_t wholeBytes = 4;
-  double bytes = getElements(facts) * (wholeBytes + numPieces * pieceBytes);
+  double bytes = getElements(facts) * (wholeBytes + Form(facts).getBytes());
   return estimateCopies(bytes, facts.ofRows.count + facts.ofColumns.count,
                         target);
 }
@@ -165,6 +179,9 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
   std::optional<MmaChoice> best;
   MmaChoice choice{};
   choice.chunk = chunkDepth;
+  // Twice as deep where less is copied for as many products.
+  if (facts.ofScaledRows && pins.chunk == 2 * chunkDepth)
+    choice.chunk = pins.chunk;
   choice.warpRows = warpRows;
   auto consider = [&] {
     int64_t rowWarps = choice.blockRows / choice.warpRows;
@@ -178,7 +195,7 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
                    rowWarps % warpsPerGroup == 0 &&
                    choice.warpColumns <= mostColumns &&
                    (pins.warpRows == 0 || pins.warpRows == warpRows) &&
-                   (pins.chunk == 0 || pins.chunk == chunkDepth) &&
+                   (pins.chunk == 0 || pins.chunk == choice.chunk) &&
                    (pins.warps == 0 || choice.warps == pins.warps);
     if (!isWhole || !fits(choice, facts, target))
       return;
@@ -208,11 +225,11 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
   best->reason =
       llvm::formatv(
           "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each of "
-          "{6} warps by wgmma of three pieces of bf16: {7} blocks on {8} "
-          "multiprocessors",
+          "{6} warps by wgmma of {9}: {7} blocks on {8} multiprocessors",
           best->blockRows, best->blockColumns, best->chunk, best->stages,
           best->warpRows, best->warpColumns, best->warps, best->blocks,
-          target.multiprocessors)
+          target.multiprocessors,
+          facts.ofScaledRows ? "two pieces of f16" : "three pieces of bf16")
           .str();
   return best;
 }

@@ -106,7 +106,11 @@ def _with_fallback(function: Callable, options: Options) -> Callable:
 
     if options.passes:
         raise Error("--allow-fallback and --passes don't go together: leave one out")
-    given = {"target": options.target, "schedule": options.schedule}
+    given = {
+        "target": options.target,
+        "schedule": options.schedule,
+        "precision": options.precision,
+    }
     compiled = torch.compile(function, backend=backend, options=given)
 
     def run(*inputs: "torch.Tensor") -> Any:

@@ -63,6 +63,8 @@ struct ContractionFacts {
   bool inPieces = false;
   /// Whether a block folds the rows of its result, and so has all columns.
   bool foldsRows = false;
+  /// Whether pieces for wgmma are two of f16, of rows with scales.
+  bool ofScaledRows = false;
 
   /// The columns of a block if there is no choice, or if `pin` says so; else 0.
   int64_t getPinnedColumns(int64_t pin) const;

@@ -33,8 +33,8 @@ std::pair<unsigned, unsigned> AsyncDotOp::getRowAndColumn() {
 }
 
 int64_t DotOp::getAtomDepth() {
-  // Pieces of bf16 take the place of their f32.
-  if (getPrecision() == Precision::F32)
+  // Pieces of 16 bits take the place of their f32.
+  if (llvm::is_contained({Precision::F32, Precision::F32Fast}, getPrecision()))
     return getMmaK(/*elementBits=*/16);
   return getMmaK(getLhs().getType().getElementTypeBitWidth());
 }

@@ -32,7 +32,6 @@ LogicalResult AsyncDotOp::verify() {
   RankedTensorType result = getResult().getType();
   int64_t rank = result.getRank();
   Type element = getLhs().getType().getElementType();
-  constexpr int64_t numPieces = 3;
   int64_t ofPieces = isOfPieces() ? 1 : 0;
   auto getShape = [&](BufferType type) {
     return type.getShape().drop_front(
@@ -46,11 +45,11 @@ LogicalResult AsyncDotOp::verify() {
   for (auto [name, type] : {std::pair("lhs", getLhs().getType()),
                             std::pair("rhs", getRhs().getType())}) {
     int64_t pieces = type.getRank() == 0 ? 0 : type.getShape().front();
-    if (ofPieces &&
-        (pieces != numPieces || !type.getElementType().isBF16())) // C8
+    Type piece = type.getElementType();
+    if (ofPieces && (pieces != PiecesForm::get(piece).count ||
+                     !(piece.isBF16() || piece.isF16()))) // C8
       return emitOpError() << name << " is of " << pieces << " pieces of "
-                           << type.getElementType()
-                           << ", expected three of bf16";
+                           << piece << ", expected three of bf16 or two of f16";
     if (type.getElementType() != element) // C3
       return emitOpError() << "multiplies elements of " << element << " and "
                            << type.getElementType() << ", expected one type";
