@@ -113,8 +113,10 @@ loop.kernel @computed(%x: memref<2048x1024xf32>, %w: memref<1024x2048xf32>, %y: 
 
 // -----
 
-// Few products are quicker by multiply-adds.
+// Few products are quicker by multiply-adds, unless the atom is pinned.
 
+// CHECK-LABEL: loop.kernel @few
+// CHECK-SAME:    tile.pieces = array<i64: 0, 1>
 // REMARK: Function=few | Remark="products are as exact as with precision f32, not of pieces of f16: they are quicker in another way"
 loop.kernel @few(%x: memref<64x64xf32>, %w: memref<64x64xf32>, %y: memref<64x64xf32>) {
   loop.for %i = 0 to 64 {
