@@ -200,7 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="+")
     parser.add_argument("--top", type=int, default=32)
-    parser.add_argument("--precision", choices=("f32", "ieee", "tf32"), default="f32")
+    parser.add_argument("--precision", choices=("f32", "f32-fast", "ieee", "tf32"), default="f32")
     parser.add_argument("--out")
     parser.add_argument("--rank-only", metavar="TARGET")
     parser.add_argument("--ranked", metavar="JSON")

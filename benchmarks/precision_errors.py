@@ -26,6 +26,7 @@ MODES = (
     ("ieee", "ieee", ""),
     ("f32 mma", "f32", "atom=mma_sync"),
     ("f32 wgmma", "f32", "atom=wgmma"),
+    ("f32-fast", "f32-fast", "atom=wgmma"),
     ("tf32", "tf32", ""),
 )
 

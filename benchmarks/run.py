@@ -38,7 +38,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--precision",
-        choices=("f32", "ieee", "tf32"),
+        choices=("f32", "f32-fast", "ieee", "tf32"),
         default="f32",
         help="what deplo may compute products of f32 in",
     )

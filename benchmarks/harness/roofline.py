@@ -32,8 +32,10 @@ def least_us(
     """
     target = find_target(chip)
     rates = [target["f32_flops_per_second"]]
-    # Of one product of f32, tensor cores take six in bf16, or one at half the rate.
-    products = {"ieee": math.inf, "f32": 6, "tf32": 2}[precision] if dtype == "f32" else 1
+    # Of one product of f32, tensor cores take six in bf16, three in f16, or one at half the
+    # rate.
+    of_f32 = {"ieee": math.inf, "f32": 6, "f32-fast": 3, "tf32": 2}
+    products = of_f32[precision] if dtype == "f32" else 1
     for rate in ("mma_flops_per_second", "wgmma_flops_per_second"):
         rates.append(target[rate] / products)
     moved = max((count_bytes or 0) - (0 if cold else target["l2_bytes"]), 0)

@@ -40,7 +40,9 @@ typedef struct DeploCompilation DeploCompilation;
  *   "schedule":  choices to fix, "stage_inputs=always,warps=4"
  *   "precision": what products of f32 may be computed in: "f32" (the default),
  *                by tensor cores where that is quicker and no less exact than
- *                by multiply-adds; "ieee", by these alone; or "tf32"
+ *                by multiply-adds; "f32-fast", by quicker ones, of factors in
+ *                22 bits, relative to the largest in their rows; "ieee", by
+ *                multiply-adds alone; or "tf32"
  *   "prepare_weights": true to run launches that depend on weights alone
  *                (arguments marked graph.weight) once for all calls, and not in
  *                each, which takes memory for what they write

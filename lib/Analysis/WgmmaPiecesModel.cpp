@@ -21,10 +21,10 @@ static constexpr int64_t instructionRows = 64, warpRows = 16, leastColumns = 32,
                          mostColumns = 128;
 /// Of summed elements, after which sums go to accumulators in f32.
 static constexpr int64_t chunkDepth = 32;
-static constexpr int64_t numPieces = 3, pieceBytes = 2;
-/// Products of pieces for one of f32, and how often a chunk's sums are read in
-/// registers while no instruction computes: those of high pieces are meanwhile.
-static constexpr int64_t productsOfPieces = 6, passes = 1;
+static constexpr int64_t pieceBytes = 2;
+/// How often a chunk's sums are read in registers while no instruction
+/// computes: those of high pieces are meanwhile.
+static constexpr int64_t passes = 1;
 /// Of shared memory, which a multiprocessor reads in a cycle.
 static constexpr double lineBytes = 128;
 /// Of a block's barriers.
@@ -52,6 +52,20 @@ static constexpr double fillBandwidth = 3.5;
 /// What counts of the shorter of computing and reading.
 static constexpr double shareOfStream = 0.25;
 
+namespace {
+
+/// The pieces of a number of f32, and products of pieces for one of f32.
+struct Form {
+  int64_t pieces, products;
+
+  explicit Form(const ContractionFacts &facts)
+      : pieces(facts.ofScaledRows ? 2 : 3),
+        products(facts.ofScaledRows ? 3 : 6) {}
+  int64_t getBytes() const { return pieces * pieceBytes; }
+};
+
+} // namespace
+
 /// Cycles of a warp for a number whose pieces it makes in registers, which
 /// other warpgroups' instructions don't hide.
 static constexpr double cyclesOfSplit = 14;
@@ -59,9 +73,10 @@ static constexpr double cyclesOfSplit = 14;
 static constexpr int64_t registersOfSplit = 40;
 
 /// Bytes of an element of an operand in memory and in shared memory.
-static int64_t getBytes(const MmaChoice &choice, WholeOperand operand) {
+static int64_t getBytes(const MmaChoice &choice, const ContractionFacts &facts,
+                        WholeOperand operand) {
   constexpr int64_t wholeBytes = 4;
-  return choice.whole == operand ? wholeBytes : numPieces * pieceBytes;
+  return choice.whole == operand ? wholeBytes : Form(facts).getBytes();
 }
 
 /// Whether the instruction's rows are columns of the result.
@@ -78,9 +93,9 @@ static int64_t getColumns(const MmaChoice &choice) {
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
   return (choice.blockRows * facts.ofRows.count *
-              getBytes(choice, WholeOperand::Lhs) +
+              getBytes(choice, facts, WholeOperand::Lhs) +
           choice.blockColumns * facts.ofColumns.count *
-              getBytes(choice, WholeOperand::Rhs)) *
+              getBytes(choice, facts, WholeOperand::Rhs)) *
          choice.chunk;
 }
 
@@ -109,7 +124,7 @@ static double estimateChunk(const MmaChoice &choice,
                             const TargetDescription &target, int64_t blocks) {
   double multiplyAddsPerNanosecond = reachedRate * target.wgmmaFlopsPerSecond /
                                      2e9 / target.multiprocessors /
-                                     productsOfPieces;
+                                     Form(facts).products;
   double cyclesPerNanosecond =
       target.f32FlopsPerSecond / 2e9 / target.multiprocessors / lineBytes;
   double arithmetic = double(facts.sums) * choice.blockRows *
@@ -121,17 +136,18 @@ static double estimateChunk(const MmaChoice &choice,
                        (passNanoseconds + choice.warpRows * choice.warpColumns /
                                               lanes / cyclesPerNanosecond);
   double copiedBytes = getCopiedBytes(choice, facts);
-  double readOfRows = productsOfPieces * pieceBytes * instructionRows;
+  double readOfPieces = double(Form(facts).products) * pieceBytes;
+  double readOfRows = readOfPieces * instructionRows;
   double split = 0;
   if (choice.whole != WholeOperand::None) {
     // The four warps of a group issue side by side.
     double numbers = double(facts.sums) * warpRows * choice.chunk / lanes;
     split = groups * numbers * cyclesOfSplit / cyclesPerNanosecond;
-    readOfRows = getBytes(choice, choice.whole) * instructionRows;
+    readOfRows = double(getBytes(choice, facts, choice.whole)) *
+                 instructionRows;
   }
-  double readBytes =
-      double(facts.sums) * groups * choice.chunk *
-      (readOfRows + productsOfPieces * pieceBytes * getColumns(choice));
+  double readBytes = double(facts.sums) * groups * choice.chunk *
+                     (readOfRows + readOfPieces * getColumns(choice));
   double shared = (readBytes + costOfCopies * copiedBytes) / lineBytes /
                   cyclesPerNanosecond;
   double bandwidth = target.dramBytesPerSecond / 1e9;
@@ -153,8 +169,9 @@ static double estimateStream(const MmaChoice &choice,
                              const ContractionFacts &facts,
                              const TargetDescription &target) {
   return estimateTransfer(
-      getElements(facts, true) * getBytes(choice, WholeOperand::Lhs) +
-          getElements(facts, false) * getBytes(choice, WholeOperand::Rhs),
+      getElements(facts, true) * getBytes(choice, facts, WholeOperand::Lhs) +
+          getElements(facts, false) *
+              getBytes(choice, facts, WholeOperand::Rhs),
       target);
 }
 
@@ -171,7 +188,7 @@ static double estimateSplit(const MmaChoice &choice, ContractionFacts facts,
       elements += getElements(facts, ofRows);
       kernels += ofRows ? facts.ofRows.count : facts.ofColumns.count;
     }
-  return estimateCopies(elements * (wholeBytes + numPieces * pieceBytes),
+  return estimateCopies(elements * (wholeBytes + Form(facts).getBytes()),
                         kernels, target);
 }
 
@@ -207,6 +224,9 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
   std::optional<MmaChoice> best;
   MmaChoice choice{};
   choice.chunk = chunkDepth;
+  // Twice as deep where less is copied for as many products.
+  if (facts.ofScaledRows && pins.chunk == 2 * chunkDepth)
+    choice.chunk = pins.chunk;
   auto consider = [&] {
     int64_t alongRows = choice.blockRows / choice.warpRows,
             alongColumns = choice.blockColumns / choice.warpColumns;
@@ -225,7 +245,7 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
                    isAligned(facts.isRhsAlongDepth, choice.warpColumns,
                              choice.blockColumns)) &&
         getColumns(choice) <= mostColumns &&
-        (pins.chunk == 0 || pins.chunk == chunkDepth) &&
+        (pins.chunk == 0 || pins.chunk == choice.chunk) &&
         (pins.warps == 0 || choice.warps == pins.warps);
     if (!isWhole || !fits(choice, facts, target))
       return;
@@ -288,11 +308,11 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
   best->reason =
       llvm::formatv(
           "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each of "
-          "{6} warps by wgmma of three pieces of bf16{9}: {7} blocks on {8} "
-          "multiprocessors",
+          "{6} warps by wgmma of {9}{10}: {7} blocks on {8} multiprocessors",
           best->blockRows, best->blockColumns, best->chunk, best->stages,
           best->warpRows, best->warpColumns, best->warps, best->blocks,
           target.multiprocessors,
+          facts.ofScaledRows ? "two pieces of f16" : "three pieces of bf16",
           best->whole == WholeOperand::None ? ""
           : best->whole == WholeOperand::Lhs
               ? ", those of the left operand made in registers"

@@ -163,6 +163,7 @@ const char *deploCompilationReport(DeploCompilation *compilation) {
                             {"steps", std::move(steps)},
                             {"kernels", std::move(kernels)},
                             {"fusion", result.fusion},
+                            {"scaled_rows", result.scaledRows},
                             {"timings_ms", std::move(timings)},
                             {"warnings", json::Array(result.warnings)}});
   }

@@ -58,6 +58,22 @@ bool deplo::fromJSON(const json::Value &value, FusionDecision &decision,
          mapper.map("text", decision.text);
 }
 
+json::Value deplo::toJSON(const ScaledRows &rows) {
+  return json::Object{{"input", rows.input},     {"dim", rows.dim},
+                      {"offset", rows.offset},   {"sizes", rows.sizes},
+                      {"strides", rows.strides}, {"kernel", rows.kernel}};
+}
+
+bool deplo::fromJSON(const json::Value &value, ScaledRows &rows,
+                     json::Path path) {
+  json::ObjectMapper mapper(value, path);
+  return mapper && mapper.map("input", rows.input) &&
+         mapper.map("dim", rows.dim) && mapper.map("offset", rows.offset) &&
+         mapper.map("sizes", rows.sizes) &&
+         mapper.map("strides", rows.strides) &&
+         mapper.map("kernel", rows.kernel);
+}
+
 json::Object deplo::toJson(const KernelReport &kernel) {
   json::Object object;
   forEachField(kernel, FieldWriter{object});
@@ -83,6 +99,7 @@ std::string deplo::serialize(const CompileResult &result) {
   llvm::raw_string_ostream(bytes)
       << json::Value(json::Object{{"kernels", std::move(kernels)},
                                   {"fusion", result.fusion},
+                                  {"scaled_rows", result.scaledRows},
                                   {"ir", int64_t(result.ir.size())}})
       << '\n'
       << result.ir << result.package;
@@ -101,7 +118,8 @@ std::optional<CompileResult> deplo::deserialize(llvm::StringRef bytes) {
   std::optional<int64_t> irBytes =
       object ? object->getInteger("ir") : std::nullopt;
   const json::Value *fusion = object ? object->get("fusion") : nullptr;
-  if (!kernels || !fusion || !irBytes || *irBytes < 0 ||
+  const json::Value *rows = object ? object->get("scaled_rows") : nullptr;
+  if (!kernels || !fusion || !rows || !irBytes || *irBytes < 0 ||
       uint64_t(*irBytes) > rest.size())
     return std::nullopt;
   CompileResult result;
@@ -109,7 +127,8 @@ std::optional<CompileResult> deplo::deserialize(llvm::StringRef bytes) {
   for (const json::Value &kernel : *kernels)
     if (!fromJson(kernel, result.kernels.emplace_back(), root))
       return std::nullopt;
-  if (!json::fromJSON(*fusion, result.fusion, root))
+  if (!json::fromJSON(*fusion, result.fusion, root) ||
+      !json::fromJSON(*rows, result.scaledRows, root))
     return std::nullopt;
   result.ir = rest.take_front(*irBytes).str();
   result.package = rest.drop_front(*irBytes).str();

@@ -164,9 +164,9 @@ LogicalResult Compilation::checkOptions() {
   if (options.alignment < 1 || !llvm::isPowerOf2_64(options.alignment))
     return error("alignment of " + llvm::Twine(options.alignment) +
                  " bytes is not a power of two");
-  if (!tile::symbolizePrecision(options.precision))
-    return error("there is no precision '" + options.precision +
-                 "'; there are ieee, f32 and tf32");
+  if (!tile::findPrecision(options.precision))
+    return error("there is no precision '" + llvm::Twine(options.precision) +
+                 "', expected " + tile::namesOfPrecisions);
   if (options.device == "host" &&
       llvm::is_contained({Level::Tile, Level::Ptx, Level::Sass}, options.level))
     return error("device host goes from level loop to kernel, llvm and "
@@ -318,6 +318,8 @@ LogicalResult Compilation::lowerToDevice() {
     });
   };
   collectSchedules(*module, result.kernels);
+  if (options.level >= Level::Tile && contains<tile::KernelOp>())
+    result.scaledRows = collectScaledRows(*module);
   if (failed(stage(options.level >= Level::Kernel && contains<tile::KernelOp>(),
                    "kernel",
                    [&](OpPassManager &manager) {

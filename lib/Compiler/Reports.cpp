@@ -9,9 +9,12 @@
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/MemoryTraffic.h"
 #include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/Transforms/Transforms.h"
 #include "deplo/Target/Occupancy.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -84,9 +87,8 @@ static double getFlopsPerSecond(loop::KernelOp kernel, tile::TargetAttr target,
     return std::max(rate, 2 * ofHalves);
   if (!element.isF32() || precision == "ieee")
     return rate;
-  constexpr double productsOfPieces = 6;
-  return std::max(rate, precision == "tf32" ? ofHalves / 2
-                                            : ofHalves / productsOfPieces);
+  double products = precision == "tf32" ? 2 : precision == "f32-fast" ? 3 : 6;
+  return std::max(rate, ofHalves / products);
 }
 
 static constexpr double microsecondsPerSecond = 1e6,
@@ -202,6 +204,40 @@ void collectSchedules(ModuleOp module, std::vector<KernelReport> &reports) {
     return parts.contains(report.name) && !launched.contains(report.name);
   });
   countLaunches(module, reports);
+}
+
+std::vector<ScaledRows> collectScaledRows(ModuleOp module) {
+  std::vector<ScaledRows> found;
+  SymbolTable symbols(module);
+  module.walk([&](loop::LaunchOp launch) {
+    auto kernel = symbols.lookup<tile::KernelOp>(launch.getKernel());
+    if (!kernel)
+      return;
+    for (auto [argument, operand] :
+         llvm::zip_equal(kernel.getMemrefs(), launch.getBuffers())) {
+      Value scales = tile::getScales(kernel, argument);
+      Value memory = operand;
+      while (auto view = memory.getDefiningOp<ViewLikeOpInterface>())
+        memory = view.getViewSource();
+      auto input = dyn_cast<BlockArgument>(memory);
+      if (!scales || !input)
+        continue;
+      auto type = cast<MemRefType>(operand.getType());
+      auto [strides, offset] = type.getStridesAndOffset();
+      ScaledRows rows;
+      rows.input = input.getArgNumber();
+      for (auto [dim, size] :
+           llvm::enumerate(cast<MemRefType>(scales.getType()).getShape()))
+        if (size != type.getDimSize(dim))
+          rows.dim = dim;
+      rows.offset = offset;
+      rows.sizes.assign(type.getShape().begin(), type.getShape().end());
+      rows.strides.assign(strides.begin(), strides.end());
+      rows.kernel = kernel.getSymName().str();
+      found.push_back(std::move(rows));
+    }
+  });
+  return found;
 }
 
 std::vector<FusionDecision> collectFusion(ArrayRef<Step> steps) {

@@ -22,6 +22,9 @@ void collectCosts(mlir::ModuleOp module, llvm::StringRef precision,
 void collectSchedules(mlir::ModuleOp module,
                       std::vector<KernelReport> &reports);
 
+/// The inputs that kernels multiply as pieces of rows with scales.
+std::vector<ScaledRows> collectScaledRows(mlir::ModuleOp module);
+
 /// What the fusion passes decided, from their remarks.
 std::vector<FusionDecision> collectFusion(llvm::ArrayRef<Step> steps);
 

@@ -38,11 +38,12 @@ _COMPILER = [
     ),
     click.option(
         "--precision",
-        type=click.Choice(["f32", "ieee", "tf32"]),
+        type=click.Choice(["f32", "f32-fast", "ieee", "tf32"]),
         default="f32",
         show_default=True,
         help="Products of f32: as exact as in f32, by tensor cores where these are quicker; "
-        "by multiply-adds alone; or of factors rounded to tf32.",
+        "of factors in 22 bits, relative to their rows; by multiply-adds alone; or of factors "
+        "rounded to tf32.",
     ),
     click.option(
         "--prepare-weights",

@@ -26,7 +26,8 @@ class Options:
         target: the GPU, as "sm_90a"; of no meaning to "host".
         level: of the IR in the report, or "package".
         schedule: overrides, "stage_inputs=always,warps=4".
-        precision: what products of f32 may be computed in, "f32", "ieee" or "tf32".
+        precision: what products of f32 may be computed in, "f32", "f32-fast",
+            "ieee" or "tf32".
         prepare_weights: run launches that depend on weights alone once for all
             calls, and keep what they write.
         passes: a textual pipeline in place of the default up to the tile level.

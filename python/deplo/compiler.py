@@ -14,6 +14,7 @@ from .calling import Call, TensorSpec
 from .compilation import Compilation, Options
 from .errors import Error
 from .importer import Binding, ImportedProgram, import_program
+from .ranges import check_ranges
 from .runtime import Buffer, package_info
 
 
@@ -71,8 +72,10 @@ def compile(
             GPU's kernels on the CPU; default, where the inputs are.
         schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
         precision: what products of f32 may be computed in: "f32", by tensor cores
-            where that is quicker and no less exact than by multiply-adds; "ieee", by
-            these alone; or "tf32", by tensor cores, of operands rounded to 11 bits.
+            where that is quicker and no less exact than by multiply-adds; "f32-fast",
+            by twice as quick ones of operands with 22 bits, of which weights must
+            be 2**-27 of the largest in their row or more; "ieee", by multiply-adds
+            alone; or "tf32", by tensor cores, of operands rounded to 11 bits.
         prepare_weights: run kernels that depend on parameters and buffers alone once, not
             in each call, and again when these change; what they write stays in memory.
         passes: a textual pass pipeline in place of the default.
@@ -192,6 +195,7 @@ class CompiledFunction(LoadedFunction):
         self.program = program
         self.options = options
         self.compilation: Compilation = compilation.compile_ir(program.text, options)
+        check_ranges(program.bindings, self.compilation.report)
         package = self.compilation.package
         assert package is not None
         super().__init__(package, device, package_info(package))

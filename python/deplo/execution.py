@@ -112,6 +112,7 @@ def _with_fallback(function: Callable, options: Options) -> Callable:
         "target": options.target,
         "schedule": options.schedule,
         "prepare_weights": options.prepare_weights,
+        "precision": options.precision,
     }
     compiled = torch.compile(function, backend=backend, options=given)
 

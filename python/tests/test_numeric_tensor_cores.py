@@ -218,12 +218,12 @@ def test_special_values(device):
 
 
 def test_precisions_are_named(device):
-    with pytest.raises(Error, match="there is no precision 'fp8'; there are ieee, f32 and tf32"):
+    with pytest.raises(Error, match="'fp8', expected ieee, f32, f32-fast or tf32"):
         deplo.compile(torch.matmul, (randn(4, 4), randn(4, 4)), device=device, precision="fp8")
 
 
 def test_tensor_cores_round_no_f32_unasked():
-    with pytest.raises(Error, match="choose precision=f32 or tf32 for f32"):
+    with pytest.raises(Error, match="choose precision=f32, f32-fast or tf32 for f32"):
         deplo.compile(
             torch.matmul,
             (randn(32, 32), randn(32, 32)),

@@ -67,6 +67,8 @@ struct ContractionFacts {
   bool canMapLhs = false, canMapRhs = false;
   /// Whether a block folds the rows of its result, and so has all columns.
   bool foldsRows = false;
+  /// Whether pieces for wgmma are two of f16, of rows with scales.
+  bool ofScaledRows = false;
 
   /// The columns of a block if there is no choice, or if `pin` says so; else 0.
   int64_t getPinnedColumns(int64_t pin) const;

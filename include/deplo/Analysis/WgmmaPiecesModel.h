@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The analytic model behind select_schedule for contractions of f32 by wgmma of
-// three pieces of bf16, which kernels of their own write to memory. See
-// docs/rationale/precision-modes.md.
+// three pieces of bf16, or two of f16, which kernels of their own write to
+// memory. See docs/rationale/precision-modes.md.
 
 #ifndef DEPLO_ANALYSIS_WGMMAPIECESMODEL_H
 #define DEPLO_ANALYSIS_WGMMAPIECESMODEL_H

@@ -43,8 +43,9 @@ struct CompileOptions {
   /// Choices to fix, as "stage_inputs=always,warps=4".
   std::string schedule;
   /// What products of f32 may be computed in: "f32", by tensor cores where that
-  /// is quicker and no less exact than by multiply-adds; "ieee", by these
-  /// alone; or "tf32".
+  /// is quicker and no less exact than by multiply-adds; "f32-fast", by quicker
+  /// ones of factors in 22 bits, relative to the largest in their rows; "ieee",
+  /// by multiply-adds alone; or "tf32".
   std::string precision = "f32";
   /// Whether launches that depend on weights alone run once for all calls,
   /// which takes memory for what they write.
@@ -73,6 +74,16 @@ struct FusionDecision {
   std::string step; // as "fuse_vertical"
   bool isFused = false;
   std::string text;
+};
+
+/// An input of the program whose rows have scales, of which numbers far smaller
+/// than the largest of a row lose bits: a view of it, and the dimension that
+/// rows are along.
+struct ScaledRows {
+  int64_t input = 0, dim = 0, offset = 0;
+  std::vector<int64_t> sizes, strides;
+  /// The kernel that multiplies them.
+  std::string kernel;
 };
 
 /// What is known of one kernel. Numbers that the level reached doesn't tell are
@@ -135,6 +146,10 @@ llvm::json::Value toJSON(const FusionDecision &decision);
 bool fromJSON(const llvm::json::Value &value, FusionDecision &decision,
               llvm::json::Path path);
 
+llvm::json::Value toJSON(const ScaledRows &rows);
+bool fromJSON(const llvm::json::Value &value, ScaledRows &rows,
+              llvm::json::Path path);
+
 /// All fields as JSON; those that are absent are null.
 llvm::json::Object toJson(const KernelReport &kernel);
 
@@ -144,6 +159,8 @@ struct CompileResult {
   std::vector<Step> steps;
   std::vector<KernelReport> kernels;
   std::vector<FusionDecision> fusion;
+  /// With precision f32-fast.
+  std::vector<ScaledRows> scaledRows;
   std::string package;
   /// Milliseconds by stage, in order.
   std::vector<std::pair<std::string, double>> timings;

@@ -23,8 +23,8 @@ struct CompilePipelineOptions
       llvm::cl::init("")};
   Option<std::string> precision{
       *this, "precision",
-      llvm::cl::desc(
-          "what products of f32 may be computed in: ieee, f32 or tf32"),
+      llvm::cl::desc("what products of f32 may be computed in: ieee, f32, "
+                     "f32-fast or tf32"),
       llvm::cl::init("f32")};
   Option<bool> prepareWeights{
       *this, "prepare-weights",

@@ -3,16 +3,19 @@
 //
 // tile.async_dot of pieces of f32 by wgmma.
 //
-// Pieces in memory have the exponents of what they are pieces of, two to the
-// 24th times as large. Products of high pieces have 16 bits, so that a sum of
-// few of them is cut off little or not at all; it starts from zero for each
-// chunk. The other products go to the rest, the smallest ones first.
+// Pieces of bf16 in memory have the exponents of what they are pieces of, two
+// to the 24th times as large. Products of high pieces have 16 bits, so that a
+// sum of few of them is cut off little or not at all; it starts from zero for
+// each chunk. The other products go to the rest, the smallest ones first.
 //
 //   high = high pieces' products        from zero
 //   rest = rest + the other products
 //   next = accumulator + 2^-48 high
 //   rest = rest + 2^48 (accumulator - next + 2^-48 high)
 //   accumulator = next
+//
+// Products of high pieces of f16 have 22 bits; the others are 2^11 times as
+// large as they should be, and so is the rest.
 //
 // The rest takes up what the addition in f32 rounds: all of it where the
 // accumulator is the larger of the two, as it is but for a few chunks (Dekker,
@@ -190,7 +193,8 @@ Value KernelEmitter::createWgmma(const WgmmaTile &tile, Value sums,
 }
 
 void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
-  constexpr int64_t numScales = 3, registersOfFragment = 4;
+  constexpr int64_t registersOfFragment = 4;
+  tile::PiecesForm form = tile::PiecesForm::get(op.getAtomElement());
   WgmmaTile tile = getWgmmaTile(op);
   bool inRegisters = tile.lhs.type.getElementType().isF32();
   SmallVector<SmallVector<Pieces>> fragments;
@@ -248,14 +252,14 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
     return arith::ConstantOp::create(
         builder, builder.getF32FloatAttr(std::ldexp(1.0f, exponent)));
   };
-  Value down = getPower(-2 * tile::exponentOfPieces),
-        up = getPower(2 * tile::exponentOfPieces);
+  Value down = getPower(-form.exponentOfProducts),
+        up = getPower(form.exponentOfRest);
   SmallVector<Value> sums = unpack(lookup(op.getAccumulator()));
   SmallVector<Value> rest = unpack(lookup(op.getRest()));
   SmallVector<Value> high(sums.size());
   tieSums("wgmma.fence.sync.aligned;", rest);
   multiply(high, 0, 1, /*fromZero=*/true);
-  multiply(rest, 1, numScales, /*fromZero=*/false);
+  multiply(rest, 1, form.count, /*fromZero=*/false);
   tieSums("wgmma.wait_group.sync.aligned 1;", high);
   for (auto [sum, added] : llvm::zip_equal(sums, high)) {
     Value next = LLVM::FMAOp::create(builder, added, down, sum);

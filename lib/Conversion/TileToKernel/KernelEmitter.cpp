@@ -185,7 +185,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
         return done([&] {
           if (!dot.getAtomAttr())
             emitDot(dot);
-          else if (dot.getPrecision() == tile::Precision::F32)
+          else if (tile::isOfPieces(dot.getPrecision()))
             emitMmaOfPieces(dot);
           else
             emitMma(dot);

@@ -234,11 +234,11 @@ tile.kernel @order(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
 
 // -----
 
-// async_dot C8: three pieces.
+// async_dot C8: three pieces, or two.
 tile.kernel @two_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<2x64x32xbf16, #tile.shared<>>
-  // expected-error @below {{lhs is of 2 pieces of 'bf16', expected three of bf16}}
+  // expected-error @below {{lhs is of 2 pieces of 'bf16', expected three of bf16 or two of f16}}
   %d, %t = tile.async_dot %a dims [0, 2], %a dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<2x64x32xbf16, #tile.shared<>>, !tile.buffer<2x64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }
@@ -249,7 +249,7 @@ tile.kernel @two_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4)
 tile.kernel @pieces_of_f16(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps(4) {
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<3x64x32xf16, #tile.shared<>>
-  // expected-error @below {{lhs is of 3 pieces of 'f16', expected three of bf16}}
+  // expected-error @below {{lhs is of 3 pieces of 'f16', expected three of bf16 or two of f16}}
   %d, %t = tile.async_dot %a dims [0, 2], %a dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xf16, #tile.shared<>>, !tile.buffer<3x64x32xf16, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }
@@ -283,7 +283,7 @@ tile.kernel @one_of_pieces(%y: memref<64x64xf32>) axes(%i = 1 step 1 grid) warps
   %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = tile.alloc : !tile.buffer<3x64x32xbf16, #tile.shared<>>
   %b = tile.alloc : !tile.buffer<64x32xbf16, #tile.shared<>>
-  // expected-error @below {{rhs is of 'bf16', expected pieces of bf16 or f32}}
+  // expected-error @below {{rhs is of 'bf16', expected pieces, or f32 beside those of bf16}}
   %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %zeros atom<wgmma, warps = [4, 1]> : !tile.buffer<3x64x32xbf16, #tile.shared<>>, !tile.buffer<64x32xbf16, #tile.shared<>>, tensor<64x64xf32>
   tile.await %t
 }

@@ -805,7 +805,7 @@ func.func @dot_c5(%a: tensor<16x16xf16>, %b: tensor<16x8xf16>, %c: tensor<16x8xf
 
 // dot C5: types of the instruction.
 func.func @dot_c5_types(%a: tensor<16x16xf32>, %b: tensor<16x8xf32>, %c: tensor<16x8xf32>) {
-  // expected-error @below {{'tile.dot' op has an atom that multiplies 'f32' into 'f32', expected f16, bf16 or, with precision f32 or tf32, f32 into f32, or i8 into i32}}
+  // expected-error @below {{'tile.dot' op has an atom that multiplies 'f32' into 'f32', expected f16, bf16 or, with precision f32, f32_fast or tf32, f32 into f32, or i8 into i32}}
   %0 = tile.dot %a dims [0, 2], %b dims [2, 1], %c atom<mma_sync, warps = [1, 1]> : tensor<16x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>
   return
 }

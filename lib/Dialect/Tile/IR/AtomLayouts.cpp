@@ -33,26 +33,27 @@ std::pair<unsigned, unsigned> AsyncDotOp::getRowAndColumn() {
 }
 
 int64_t DotOp::getAtomDepth() {
-  // Pieces of bf16 take the place of their f32.
-  if (getPrecision() == Precision::F32)
+  // Pieces of 16 bits take the place of their f32.
+  if (llvm::is_contained({Precision::F32, Precision::F32Fast}, getPrecision()))
     return getMmaK(/*elementBits=*/16);
   return getMmaK(getLhs().getType().getElementTypeBitWidth());
 }
 
-unsigned AsyncDotOp::getAtomElementBits() {
-  constexpr unsigned bitsOfPiece = 16;
-  return isOfPieces()
-             ? bitsOfPiece
-             : getLhs().getType().getElementType().getIntOrFloatBitWidth();
+Type AsyncDotOp::getAtomElement() {
+  TypedValue<BufferType> operand =
+      areInMemory(getRhs(), getRhsDims()) ? getRhs() : getLhs();
+  return operand.getType().getElementType();
 }
 
-int64_t AsyncDotOp::getAtomDepth() { return getMmaK(getAtomElementBits()); }
+int64_t AsyncDotOp::getAtomDepth() {
+  return getMmaK(getAtomElement().getIntOrFloatBitWidth());
+}
 
 llvm::Expected<LinearLayout> getAtomLayout(AsyncDotOp dot) {
   auto [row, column] = dot.getRowAndColumn();
   return getWgmmaAccumulator({dot.getResult().getType().getShape(),
                               dot.getAtom().getWarps(), row, column,
-                              dot.getAtomElementBits()});
+                              dot.getAtomElement().getIntOrFloatBitWidth()});
 }
 
 llvm::Expected<DotLayouts> getAtomLayouts(DotOp dot) {

@@ -50,20 +50,19 @@ LogicalResult AsyncDotOp::verify() {
           {{"lhs", getShape(operands[0]), getLhsDims()},
            {"rhs", getShape(operands[1]), getRhsDims()}})))
     return failure();
-  Type element = isOfPieces() ? BFloat16Type::get(getContext())
-                              : getLhs().getType().getElementType();
+  Type element = getAtomElement();
   for (const Operand &operand : operands) {
-    constexpr int64_t numPieces = 3;
     Type own = operand.type.getElementType();
     if (operand.areInMemory &&
-        (operand.type.getShape().front() != numPieces || own != element)) // C8
+        (operand.type.getShape().front() != PiecesForm::get(own).count ||
+         !(own.isBF16() || own.isF16()))) // C8
       return emitOpError() << operand.name << " is of "
                            << operand.type.getShape().front() << " pieces of "
-                           << own << ", expected three of bf16";
+                           << own << ", expected three of bf16 or two of f16";
     if (isOfPieces() && !operand.areInMemory) { // C8
-      if (!own.isF32())
+      if (!own.isF32() || !element.isBF16())
         return emitOpError() << operand.name << " is of " << own
-                             << ", expected pieces of bf16 or f32";
+                             << ", expected pieces, or f32 beside those of bf16";
       continue;
     }
     if (own != element) // C3

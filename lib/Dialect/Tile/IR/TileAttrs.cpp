@@ -22,6 +22,27 @@ void TileDialect::registerAttributes() {
 }
 
 //===----------------------------------------------------------------------===//
+// Precision
+//===----------------------------------------------------------------------===//
+
+std::optional<Precision> findPrecision(StringRef option) {
+  if (option.contains('_'))
+    return std::nullopt;
+  std::string name = option.str();
+  llvm::replace(name, '-', '_');
+  return symbolizePrecision(name);
+}
+
+PiecesForm PiecesForm::get(Type element) {
+  constexpr int bitsOfHalf = 11;
+  if (element.isF16())
+    return {/*count=*/2, /*exponentOfProducts=*/0,
+            /*exponentOfRest=*/bitsOfHalf, /*hasScales=*/true};
+  return {/*count=*/3, /*exponentOfProducts=*/2 * exponentOfPieces,
+          /*exponentOfRest=*/2 * exponentOfPieces, /*hasScales=*/false};
+}
+
+//===----------------------------------------------------------------------===//
 // LayoutAttr
 //===----------------------------------------------------------------------===//
 
@@ -334,7 +355,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       std::optional<Precision> mode = symbolizePrecision(word);
       if (!mode)
         return parser.emitError(valueLoc)
-               << "precision is ieee, f32 or tf32, got " << word;
+               << "precision is ieee, f32, f32_fast or tf32, got " << word;
       precision = *mode;
       return success();
     }

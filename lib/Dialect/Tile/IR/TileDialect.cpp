@@ -79,10 +79,9 @@ void TileDialect::initialize() {
   addInterfaces<TileAsmInterface, TileBytecodeInterface>();
 }
 
-/// The last arguments of a kernel are three planes of bf16, of arguments of
-/// f32.
+/// The last arguments of a kernel are planes of pieces of arguments of f32, and
+/// behind them their scales, if they have any.
 static LogicalResult verifyPieces(Operation *op, Attribute value) {
-  constexpr int64_t numPieces = 3;
   auto numbers = dyn_cast<DenseI64ArrayAttr>(value);
   Block::BlockArgListType arguments;
   if (auto kernel = dyn_cast<KernelOp>(op))
@@ -93,20 +92,43 @@ static LogicalResult verifyPieces(Operation *op, Attribute value) {
     return op->emitOpError(
         "attribute tile.pieces is an array with a number for "
         "each of the last arguments of a kernel");
-  for (auto [number, argument] : llvm::zip_equal(
-           numbers.asArrayRef(), arguments.take_back(numbers.size()))) {
+  auto getType = [&](int64_t number) {
+    return number >= 0 && number < static_cast<int64_t>(arguments.size())
+               ? dyn_cast<MemRefType>(arguments[number].getType())
+               : MemRefType();
+  };
+  auto isF32 = [](MemRefType type) {
+    return type && type.getElementType().isF32();
+  };
+  size_t scales = 0;
+  if (!numbers.empty() && isF32(getType(arguments.size() - 1)))
+    scales = numbers.size();
+  if (arguments.size() < 2 * numbers.size() + scales)
+    return op->emitOpError("attribute tile.pieces is of a kernel without "
+                           "arguments for pieces and scales");
+  auto ofScales = arguments.take_back(scales);
+  auto ofPieces = arguments.drop_back(scales).take_back(numbers.size());
+  for (auto [position, number] : llvm::enumerate(numbers.asArrayRef())) {
+    MemRefType whole = getType(number);
+    BlockArgument argument = ofPieces[position];
     auto pieces = dyn_cast<MemRefType>(argument.getType());
-    auto whole = number >= 0 && number < static_cast<int64_t>(arguments.size())
-                     ? dyn_cast<MemRefType>(arguments[number].getType())
-                     : MemRefType();
-    if (!whole || !pieces || !whole.getElementType().isF32() ||
-        !pieces.getElementType().isBF16() ||
-        pieces.getRank() != whole.getRank() + 1 ||
-        pieces.getDimSize(0) != numPieces)
+    Type element = pieces ? pieces.getElementType() : Type();
+    bool suits = isF32(whole) && element &&
+                 (scales ? element.isF16() : element.isBF16()) &&
+                 pieces.getRank() == whole.getRank() + 1 &&
+                 pieces.getDimSize(0) == PiecesForm::get(element).count;
+    if (!suits)
       return op->emitOpError()
              << "attribute tile.pieces says that argument "
              << argument.getArgNumber() << " of " << argument.getType()
              << " holds the pieces of argument " << number;
+    auto scale =
+        scales ? dyn_cast<MemRefType>(ofScales[position].getType()) : whole;
+    if (!isF32(scale) || scale.getRank() != whole.getRank())
+      return op->emitOpError()
+             << "attribute tile.pieces says that argument "
+             << ofScales[position].getArgNumber()
+             << " holds the scales of the rows of argument " << number;
   }
   return success();
 }

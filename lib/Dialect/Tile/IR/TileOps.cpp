@@ -647,7 +647,7 @@ static LogicalResult verifyAtom(DotOp dot) {
     return dot.emitOpError()
            << "has an atom that multiplies " << element << " into "
            << result.getElementType() << ", expected f16, bf16 or, with "
-           << "precision f32 or tf32, f32 into f32, or i8 into i32";
+           << "precision f32, f32_fast or tf32, f32 into f32, or i8 into i32";
   LayoutAttr layout = getLayout(result);
   if (!layout)
     return success();

@@ -8,7 +8,8 @@
 // known before the launch, and blocks don't fold rows. Each loop moves one
 // coordinate of an operand by one, so that boxes of the operand are boxes of
 // its pieces. The operand whose pieces are made in registers is copied by
-// tensor maps as it is.
+// tensor maps as it is. Pieces of f16 are of rows with scales, along one
+// dimension of an operand, which each summed element is in.
 
 #include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Analysis/WgmmaPiecesModel.h"
@@ -39,10 +40,38 @@ static bool suitsPieces(const loop::Contraction::Operand &operand, Value summed,
   return loop::isContiguous(load, summed) || loop::isContiguous(load, own);
 }
 
+std::optional<DimOfArgument> findSummedDims(loop::Contraction &contraction,
+                                            std::string &reason) {
+  Value summed = contraction.reduce.getInductionVar();
+  DimOfArgument dims;
+  for (loop::Contraction::Product &product : contraction.products)
+    for (loop::LoadOp load : {product.lhs.load, product.rhs.load}) {
+      auto argument = dyn_cast<BlockArgument>(load.getMemref());
+      std::optional<unsigned> along;
+      for (auto [dim, coordinate] : llvm::enumerate(load.getMap().getResults()))
+        if (auto variable = dyn_cast<AffineDimExpr>(coordinate);
+            variable && load.getIndices()[variable.getPosition()] == summed)
+          along = dim;
+      if (!argument || !along || load.getMemRefType().getRank() < 2) {
+        reason = "an operand has no rows that are summed over";
+        return std::nullopt;
+      }
+      auto [known, isNew] = dims.insert({argument.getArgNumber(), *along});
+      if (!isNew && known->second != *along) {
+        reason = "an operand is summed along its rows and along its columns";
+        return std::nullopt;
+      }
+    }
+  return dims;
+}
+
 bool suitsPieces(loop::Contraction &contraction, Precision precision,
                  const TargetDescription &target, const SymbolicSizes &sizes) {
   Value summed = contraction.reduce.getInductionVar();
-  return precision == Precision::F32 && target.wgmmaFlopsPerSecond > 0 &&
+  std::string reason;
+  return isOfPieces(precision) && target.wgmmaFlopsPerSecond > 0 &&
+         (precision != Precision::F32Fast ||
+          findSummedDims(contraction, reason)) &&
          sizes.empty() && !contraction.foldsRows() &&
          contraction.lhs.value.getType().isF32() &&
          contraction.reduce.getResult(0).getType().isF32() &&
@@ -57,46 +86,89 @@ bool suitsPieces(loop::Contraction &contraction, Precision precision,
          });
 }
 
-std::optional<MmaChoice>
+std::optional<std::pair<Precision, MmaChoice>>
 choosePieces(loop::Contraction &contraction, Precision precision,
              const TargetDescription &target, int64_t alignment,
              const SymbolicSizes &sizes, const MmaPins &pins,
              std::optional<AtomKind> atom) {
-  if (!suitsPieces(contraction, precision, target, sizes) ||
-      (atom ? *atom != AtomKind::Wgmma : !areExactInPieces(contraction)))
+  if (atom && *atom != AtomKind::Wgmma)
     return std::nullopt;
-  ContractionFacts facts = getContractionFacts(contraction, precision);
-  auto canMap = [&](loop::LoadOp load) {
-    return suitsTensorMap(load, load.getMemRefType(), sizes, alignment);
+  auto getFacts = [&](Precision mode) {
+    ContractionFacts facts = getContractionFacts(contraction, mode);
+    auto canMap = [&](loop::LoadOp load) {
+      return !facts.ofScaledRows &&
+             suitsTensorMap(load, load.getMemRefType(), sizes, alignment);
+    };
+    facts.canMapLhs = llvm::all_of(contraction.products, [&](auto &product) {
+      return canMap(product.lhs.load);
+    });
+    facts.canMapRhs = llvm::all_of(contraction.products, [&](auto &product) {
+      return canMap(product.rhs.load);
+    });
+    return facts;
   };
-  facts.canMapLhs = llvm::all_of(contraction.products, [&](auto &product) {
-    return canMap(product.lhs.load);
-  });
-  facts.canMapRhs = llvm::all_of(contraction.products, [&](auto &product) {
-    return canMap(product.rhs.load);
-  });
   std::string error;
-  std::optional<MmaChoice> pieces =
-      chooseWgmmaOfPieces(facts, target, pins, error);
-  if (!pieces || atom)
-    return pieces;
+  std::optional<std::pair<Precision, MmaChoice>> best;
+  auto consider = [&](Precision mode) {
+    if (!suitsPieces(contraction, mode, target, sizes) ||
+        (!atom && mode == Precision::F32 && !areExactInPieces(contraction)))
+      return;
+    std::optional<MmaChoice> tile =
+        chooseWgmmaOfPieces(getFacts(mode), target, pins, error);
+    // What is pinned is what the precision says, if it can be.
+    if (tile &&
+        (!best || (!atom && tile->nanoseconds < best->second.nanoseconds)))
+      best = {mode, *tile};
+  };
+  consider(precision);
+  if (precision == Precision::F32Fast)
+    consider(Precision::F32);
+  if (!best || atom)
+    return best;
   std::optional<ContractionChoice> fma = chooseContraction(
       getContractionFacts(contraction, getPrecisionOfFMA(precision)), target,
       {}, error);
-  bool isQuickest = !fma || pieces->nanoseconds < fma->nanoseconds;
-  return isQuickest ? pieces : std::nullopt;
+  bool isQuickest = !fma || best->second.nanoseconds < fma->nanoseconds;
+  return isQuickest ? best : std::nullopt;
 }
 
-Value getPieces(KernelOp kernel, Value memref) {
+/// Where the pieces of `memref` are among those that `kernel` has.
+static std::optional<size_t> findPieces(KernelOp kernel, Value memref,
+                                        size_t &count) {
   auto numbers = kernel->getAttrOfType<DenseI64ArrayAttr>(piecesAttrName);
   auto argument = dyn_cast<BlockArgument>(memref);
   if (!numbers || !argument)
+    return std::nullopt;
+  count = numbers.size();
+  const int64_t *found =
+      llvm::find(numbers.asArrayRef(), int64_t(argument.getArgNumber()));
+  if (found == numbers.asArrayRef().end())
+    return std::nullopt;
+  return found - numbers.asArrayRef().begin();
+}
+
+static bool hasScales(Value lastArgument) {
+  return cast<MemRefType>(lastArgument.getType()).getElementType().isF32();
+}
+
+Value getPieces(KernelOp kernel, Value memref) {
+  size_t count;
+  std::optional<size_t> position = findPieces(kernel, memref, count);
+  if (!position)
     return {};
-  for (auto [number, pieces] : llvm::zip_equal(
-           numbers.asArrayRef(), kernel.getMemrefs().take_back(numbers.size())))
-    if (number == argument.getArgNumber())
-      return pieces;
-  return {};
+  auto arguments = kernel.getMemrefs();
+  if (hasScales(arguments.back()))
+    arguments = arguments.drop_back(count);
+  return arguments.take_back(count)[*position];
+}
+
+Value getScales(KernelOp kernel, Value memref) {
+  size_t count;
+  std::optional<size_t> position = findPieces(kernel, memref, count);
+  auto arguments = kernel.getMemrefs();
+  if (!position || !hasScales(arguments.back()))
+    return {};
+  return arguments.take_back(count)[*position];
 }
 
 std::optional<WholeOperand> getWholeOperand(loop::Contraction &contraction) {

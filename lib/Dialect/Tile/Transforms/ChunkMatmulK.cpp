@@ -109,7 +109,7 @@ static Value recompute(OpBuilder &builder, const SumOfProducts &sum,
 static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
                   bool twoLevels) {
   // What is computed of loads can't be computed again from memory alone.
-  if (precision == Precision::F32 && (sum.lhs.isMapped() || sum.rhs.isMapped()))
+  if (isOfPieces(precision) && (sum.lhs.isMapped() || sum.rhs.isMapped()))
     precision = Precision::IEEE;
   loop::ReduceOp reduce = sum.reduce;
   Location loc = reduce.getLoc();
@@ -149,7 +149,7 @@ static void chunk(const SumOfProducts &sum, int64_t chunk, Precision precision,
   scf::YieldOp::create(builder, loc, dot);
   builder.setInsertionPointAfter(loop);
   Value result = loop.getResult(0);
-  if (isF32 && precision == Precision::F32)
+  if (isF32 && isOfPieces(precision))
     result = recompute(builder, sum, result, extent);
   reduce.replaceAllUsesWith(ValueRange(result));
   reduce.erase();

@@ -18,10 +18,10 @@ using namespace mlir;
 namespace deplo::tile {
 
 FailureOr<Precision> parsePrecision(StringRef text, ModuleOp module) {
-  if (std::optional<Precision> precision = symbolizePrecision(text))
+  if (std::optional<Precision> precision = findPrecision(text))
     return *precision;
   return module.emitError() << "schedule: precision is '" << text
-                            << "', expected ieee, f32 or tf32";
+                            << "', expected " << namesOfPrecisions;
 }
 
 /// Whether `load` finds pairs of elements that an asynchronous copy moves, of 4
@@ -95,7 +95,8 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
   facts.inTwoLevels = precision != Precision::TF32 && isF32 &&
                       sumsInTwoLevels(facts.depth, facts.elementBytes);
   facts.inPieces =
-      precision == Precision::F32 && contraction.lhs.value.getType().isF32();
+      isOfPieces(precision) && contraction.lhs.value.getType().isF32();
+  facts.ofScaledRows = facts.inPieces && precision == Precision::F32Fast;
   return facts;
 }
 
@@ -112,7 +113,7 @@ bool suitsMma(loop::Contraction &contraction, Precision precision,
   auto isMapped = [](const loop::Contraction::Product &product) {
     return product.lhs.isMapped() || product.rhs.isMapped();
   };
-  if (element.isF32() && precision == Precision::F32 &&
+  if (element.isF32() && isOfPieces(precision) &&
       llvm::any_of(contraction.products, isMapped))
     return false;
   Type sum = contraction.reduce.getResult(0).getType();
@@ -126,7 +127,7 @@ bool suitsMma(loop::Contraction &contraction, Precision precision,
 bool prefersMma(loop::Contraction &contraction, Precision precision,
                 const TargetDescription &target) {
   bool inPieces =
-      precision == Precision::F32 && contraction.lhs.value.getType().isF32();
+      isOfPieces(precision) && contraction.lhs.value.getType().isF32();
   return !inPieces && suitsMma(contraction, precision, target);
 }
 

@@ -7,10 +7,12 @@
 #include "OperandCopies.h"
 
 #include "deplo/Dialect/Loop/IR/Prepared.h"
+#include "deplo/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -56,6 +58,14 @@ struct Dims {
 };
 
 } // namespace
+
+MemRefType getPlanesType(MemRefType type, Type piece) {
+  constexpr int64_t rowUnit = 8; // elements of 16 bytes
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = llvm::alignTo(shape.back(), rowUnit);
+  shape.insert(shape.begin(), PiecesForm::get(piece).count);
+  return MemRefType::get(shape, piece);
+}
 
 /// The memory that a buffer of `type` lies in: its last two dimensions have
 /// changed places, or rows are as far apart as its strides say.
@@ -133,41 +143,40 @@ void OperandCopies::write(OpBuilder &builder, Location loc, Value from,
 }
 
 Value OperandCopies::get(Value buffer, loop::LaunchOp launch) {
-  Value &copy = known[buffer];
-  if (copy)
-    return copy;
+  SmallVector<Value, 2> &copies = known[{buffer, 0}];
+  if (!copies.empty())
+    return copies.front();
   OpBuilder builder(launch);
   Location loc = launch.getLoc();
   MemRefType type = form.getType(cast<MemRefType>(buffer.getType()));
-  copy = Dims(type).view(
-      builder, loc, memref::AllocOp::create(builder, loc, getMemoryType(type)));
-  write(builder, loc, buffer, copy);
-  return copy;
+  copies.push_back(Dims(type).view(
+      builder, loc,
+      memref::AllocOp::create(builder, loc, getMemoryType(type))));
+  write(builder, loc, buffer, copies.front());
+  return copies.front();
 }
 
-void OperandCopies::forgetWritten(loop::LaunchOp launch) {
+void BufferCopies::forgetWritten(loop::LaunchOp launch) {
   auto kernel = symbols.lookup<loop::KernelOp>(launch.getKernel());
   llvm::SmallDenseSet<Value> written;
   for (auto [number, buffer] : llvm::enumerate(launch.getBuffers()))
     if (!kernel || loop::KernelOp::isWritten(kernel.getArguments()[number]))
       written.insert(loop::getMemory(buffer));
-  known.remove_if([&](const std::pair<Value, Value> &entry) {
-    return written.contains(loop::getMemory(entry.first));
+  known.remove_if([&](const auto &entry) {
+    return written.contains(loop::getMemory(entry.first.first));
   });
 }
 
-void replaceOperands(ModuleOp module, const OperandForm &form,
-                     llvm::function_ref<std::optional<SmallVector<Value>>(
-                         loop::LaunchOp, OperandCopies &)>
-                         getOperands) {
-  SymbolTable symbols(module);
-  OperandCopies copies(symbols, form);
+void replaceOperands(
+    ModuleOp module, BufferCopies &copies,
+    llvm::function_ref<std::optional<SmallVector<Value>>(loop::LaunchOp)>
+        getOperands) {
   for (auto function : module.getOps<func::FuncOp>())
     for (Block &block : function.getBody()) {
       copies.forgetAll();
       for (auto launch :
            llvm::make_early_inc_range(block.getOps<loop::LaunchOp>())) {
-        if (auto operands = getOperands(launch, copies)) {
+        if (auto operands = getOperands(launch)) {
           OpBuilder builder(launch);
           auto next =
               loop::LaunchOp::create(builder, launch.getLoc(), TypeRange(),
@@ -182,9 +191,10 @@ void replaceOperands(ModuleOp module, const OperandForm &form,
 
 void replaceOperands(ModuleOp module, const OperandForm &form,
                      const llvm::StringMap<SmallVector<unsigned>> &copied) {
+  SymbolTable symbols(module);
+  OperandCopies copies(symbols, form);
   auto getOperands =
-      [&](loop::LaunchOp launch,
-          OperandCopies &copies) -> std::optional<SmallVector<Value>> {
+      [&](loop::LaunchOp launch) -> std::optional<SmallVector<Value>> {
     auto found = copied.find(launch.getKernel());
     if (found == copied.end())
       return std::nullopt;
@@ -193,7 +203,7 @@ void replaceOperands(ModuleOp module, const OperandForm &form,
       operands[number] = copies.get(operands[number], launch);
     return operands;
   };
-  replaceOperands(module, form, getOperands);
+  replaceOperands(module, copies, getOperands);
 }
 
 } // namespace deplo::tile

@@ -32,18 +32,36 @@ struct OperandForm {
       write;
 };
 
-/// Copies of buffers, made in the order of a block's launches: one serves all
-/// launches until one of them writes to its buffer.
-class OperandCopies {
-public:
-  OperandCopies(mlir::SymbolTable &symbols, const OperandForm &form)
-      : symbols(symbols), form(form) {}
+/// That of the pieces of a memref of f32: planes of it, with rows of a multiple
+/// of 16 bytes.
+mlir::MemRefType getPlanesType(mlir::MemRefType type, mlir::Type piece);
 
-  /// The copy of `buffer`, which is made before `launch`.
-  mlir::Value get(mlir::Value buffer, loop::LaunchOp launch);
+/// What is made of buffers, in the order of a block's launches: it serves all
+/// launches until one of them writes to its buffer.
+class BufferCopies {
+public:
+  explicit BufferCopies(mlir::SymbolTable &symbols) : symbols(symbols) {}
+
   /// `launch` may write to buffers.
   void forgetWritten(loop::LaunchOp launch);
   void forgetAll() { known.clear(); }
+
+protected:
+  mlir::SymbolTable &symbols;
+  /// By the buffer, and a dimension of it.
+  llvm::SmallMapVector<std::pair<mlir::Value, unsigned>,
+                       llvm::SmallVector<mlir::Value, 2>, 4>
+      known;
+};
+
+/// Copies of buffers in one form.
+class OperandCopies : public BufferCopies {
+public:
+  OperandCopies(mlir::SymbolTable &symbols, const OperandForm &form)
+      : BufferCopies(symbols), form(form) {}
+
+  /// The copy of `buffer`, which is made before `launch`.
+  mlir::Value get(mlir::Value buffer, loop::LaunchOp launch);
 
 private:
   void write(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value from,
@@ -51,18 +69,16 @@ private:
   loop::KernelOp getKernel(mlir::Location loc, mlir::MemRefType from,
                            mlir::MemRefType to);
 
-  mlir::SymbolTable &symbols;
   const OperandForm &form;
-  llvm::SmallMapVector<mlir::Value, mlir::Value, 4> known;
   llvm::DenseMap<std::pair<mlir::Type, mlir::Type>, loop::KernelOp> kernels;
 };
 
 /// Gives each launch in functions of `module` the operands that `getOperands`
-/// returns for it; those of none keep theirs.
+/// returns for it, of `copies`; those of none keep theirs.
 void replaceOperands(
-    mlir::ModuleOp module, const OperandForm &form,
-    llvm::function_ref<std::optional<llvm::SmallVector<mlir::Value>>(
-        loop::LaunchOp, OperandCopies &)>
+    mlir::ModuleOp module, BufferCopies &copies,
+    llvm::function_ref<
+        std::optional<llvm::SmallVector<mlir::Value>>(loop::LaunchOp)>
         getOperands);
 
 /// Gives each launch of a kernel that `copied` names copies of its operands of

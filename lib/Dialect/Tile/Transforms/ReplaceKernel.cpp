@@ -35,7 +35,7 @@ std::optional<double> estimateKernel(loop::KernelOp kernel,
   if (auto contraction = loop::findContraction(kernel)) {
     if (auto pieces = choosePieces(*contraction, precision, target, alignment,
                                    sizes, {}, std::nullopt))
-      return pieces->nanoseconds;
+      return pieces->second.nanoseconds;
     if (auto packing = choosePacking(*contraction, precision, target, alignment,
                                      sizes, {}, std::nullopt))
       return packing->nanoseconds;

@@ -131,6 +131,14 @@ void SelectSchedulePass::report(loop::Contraction contraction,
       << remark::metric("Nanoseconds", int64_t(choice.nanoseconds));
 }
 
+/// Whether split_pieces has made scales.
+static bool hasScaledPieces(loop::KernelOp kernel) {
+  if (!kernel->hasAttr(piecesAttrName))
+    return false;
+  auto last = cast<MemRefType>(kernel.getArguments().back().getType());
+  return last.getElementType().isF32();
+}
+
 LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
                                             const Pins &pins,
                                             const TargetDescription &target) {
@@ -139,8 +147,9 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   std::optional<AtomKind> pinned = pins.atom;
   if (kernel->hasAttr(piecesAttrName))
     pinned = AtomKind::Wgmma;
+  Precision precision = hasScaledPieces(kernel) ? Precision::F32Fast : mode;
   std::string error;
-  auto chosen = chooseTensorCores(contraction, mode, target, alignment,
+  auto chosen = chooseTensorCores(contraction, precision, target, alignment,
                                   SymbolicSizes::get(kernel),
                                   getMmaPins(pins, contraction), pinned, error);
   if (!chosen)
@@ -155,7 +164,7 @@ LogicalResult SelectSchedulePass::selectMma(loop::Contraction contraction,
   kernel.setScheduleAttr(ScheduleAttr::get(
       &getContext(), block, choice.warps, vector, choice.cluster, choice.chunk,
       pins.numbers.unroll.value_or(4), /*thread=*/{}, choice.stages, atom,
-      {choice.warpRows, choice.warpColumns}, mode, pins.stageInputs,
+      {choice.warpRows, choice.warpColumns}, precision, pins.stageInputs,
       pins.transposeSmem, pins.asyncCopy, pins.swizzleSmem, pins.padSmem,
       pins.programmaticLaunch, pins.tmaCopy, pins.warpSpecialize, pins.tmaStore,
       pins.persistBlocks));
@@ -186,7 +195,7 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip
            << " multiply no such elements; drop the atom, or choose "
-              "precision=f32 or tf32 for f32";
+              "precision=f32, f32-fast or tf32 for f32";
   if (pins.piecesInRegisters.value_or(false) && !hasPieces)
     return kernel.emitOpError("has no schedule: ")
            << "pieces are made in registers of operands of f32 that tensor "
@@ -360,7 +369,8 @@ void SelectSchedulePass::runOnOperation() {
   FailureOr<Precision> given = parsePrecision(precision, module);
   if (failed(given))
     return signalPassFailure();
-  mode = *given;
+  // What has no scaled pieces is more exact.
+  mode = *given == Precision::F32Fast ? Precision::F32 : *given;
   FailureOr<Pins> pins = parsePins(pin, module);
   TargetAttr target = succeeded(pins) ? TargetAttr::lookup(module) : nullptr;
   if (!target)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// split_pieces: operands of f32 go through memory as pieces of bf16.
+// split_pieces: operands of f32 go through memory as pieces of bf16 or f16.
 //
 //   loop.launch @mm(%x, %w, %y)
 //
@@ -23,6 +23,11 @@
 //       ...
 //       loop.store %h, %p[0, %i]
 //
+// With precision f32_fast, where the contraction suits it, pieces are two of
+// f16 of rows with scales (ScaledPieces.cpp), which are operands as well:
+//
+//   loop.launch @mm(%x, %w, %y, %p, %q, %s, %t)
+//
 // Rows of pieces are padded to 16 bytes, which tensor maps need; nobody reads
 // what is behind the elements.
 //
@@ -33,6 +38,7 @@
 
 #include "OperandCopies.h"
 #include "PassSupport.h"
+#include "ScaledPieces.h"
 #include "SchedulePins.h"
 #include "deplo/Analysis/MmaModel.h"
 #include "deplo/Dialect/Loop/Analysis/Contraction.h"
@@ -60,24 +66,19 @@ using namespace mlir;
 using namespace deplo;
 using namespace deplo::tile;
 
-static constexpr int64_t numPieces = 3;
-
 //===----------------------------------------------------------------------===//
 // Kernels that write pieces
 //===----------------------------------------------------------------------===//
 
-/// That of the pieces of a memref of `type`.
+/// That of the pieces of bf16 of a memref of `type`.
 static MemRefType getPiecesType(MemRefType type) {
-  constexpr int64_t rowUnit = 8; // elements of 16 bytes
-  SmallVector<int64_t> shape(type.getShape());
-  shape.back() = llvm::alignTo(shape.back(), rowUnit);
-  shape.insert(shape.begin(), numPieces);
-  return MemRefType::get(shape, BFloat16Type::get(type.getContext()));
+  return getPlanesType(type, BFloat16Type::get(type.getContext()));
 }
 
 /// Stores the pieces of `whole`.
 static void writePieces(ImplicitLocOpBuilder &builder, Value whole,
                         OperandForm::Store store) {
+  int64_t numPieces = PiecesForm::get(builder.getBF16Type()).count;
   Value scale = arith::ConstantOp::create(
       builder, builder.getF32FloatAttr(std::ldexp(1.0f, exponentOfPieces)));
   Value rest = arith::MulFOp::create(builder, whole, scale);
@@ -97,29 +98,6 @@ static void writePieces(ImplicitLocOpBuilder &builder, Value whole,
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// Appends arguments for the pieces of each operand but the `whole` one.
-static void addPieces(loop::KernelOp kernel, loop::Contraction &contraction,
-                      WholeOperand whole) {
-  llvm::SetVector<int64_t> numbers;
-  auto add = [&](loop::LoadOp load) {
-    numbers.insert(cast<BlockArgument>(load.getMemref()).getArgNumber());
-  };
-  for (loop::Contraction::Product &product : contraction.products) {
-    if (whole != WholeOperand::Lhs)
-      add(product.lhs.load);
-    if (whole != WholeOperand::Rhs)
-      add(product.rhs.load);
-  }
-  for (int64_t number : numbers) {
-    BlockArgument whole = kernel.getArguments()[number];
-    kernel.getBody()->addArgument(
-        getPiecesType(cast<MemRefType>(whole.getType())), whole.getLoc());
-  }
-  kernel->setAttr(
-      piecesAttrName,
-      DenseI64ArrayAttr::get(kernel.getContext(), numbers.getArrayRef()));
-}
-
 namespace {
 
 struct SplitPiecesPass : tile::impl::SplitPiecesPassBase<SplitPiecesPass> {
@@ -128,22 +106,101 @@ struct SplitPiecesPass : tile::impl::SplitPiecesPassBase<SplitPiecesPass> {
   void runOnOperation() override;
 
 private:
-  std::optional<MmaChoice> choose(loop::Contraction &contraction,
-                                  const Pins &pins, Precision mode,
-                                  const TargetDescription &target,
-                                  const SymbolicSizes &sizes);
+  /// A contraction that takes pieces: dimensions of their rows, for arguments
+  /// in the order of `tile.pieces`, and whether the rows have scales.
+  struct Taker {
+    DimOfArgument rows;
+    bool hasScales;
+  };
+
+  void addPieces(loop::KernelOp kernel, loop::Contraction &contraction,
+                 bool hasScales);
+  void replaceLaunches(bool hasScales);
+
+  llvm::StringMap<Taker> takers;
 };
 
 } // namespace
 
-std::optional<MmaChoice>
-SplitPiecesPass::choose(loop::Contraction &contraction, const Pins &pins,
-                        Precision mode, const TargetDescription &target,
-                        const SymbolicSizes &sizes) {
-  if (!areOfTensorCores(pins, contraction))
-    return std::nullopt;
-  return choosePieces(contraction, mode, target, alignment, sizes,
-                      getMmaPins(pins, contraction), pins.atom);
+/// Appends arguments for the pieces of each operand but the `whole` one, and for
+/// their scales.
+void SplitPiecesPass::addPieces(loop::KernelOp kernel,
+                                loop::Contraction &contraction,
+                                bool hasScales) {
+  Taker taker{{}, hasScales};
+  std::string reason;
+  if (hasScales)
+    taker.rows = *findSummedDims(contraction, reason);
+  auto add = [&](loop::LoadOp load) {
+    taker.rows[cast<BlockArgument>(load.getMemref()).getArgNumber()] = 0;
+  };
+  for (loop::Contraction::Product &product : contraction.products) {
+    if (!hasScales && whole != WholeOperand::Lhs)
+      add(product.lhs.load);
+    if (!hasScales && whole != WholeOperand::Rhs)
+      add(product.rhs.load);
+  }
+  SmallVector<int64_t> numbers;
+  for (auto [number, dim] : taker.rows) {
+    BlockArgument whole = kernel.getArguments()[number];
+    auto type = cast<MemRefType>(whole.getType());
+    kernel.getBody()->addArgument(hasScales ? getScaledPiecesType(type)
+                                            : getPiecesType(type),
+                                  whole.getLoc());
+    numbers.push_back(number);
+  }
+  if (hasScales)
+    for (auto [number, dim] : taker.rows) {
+      BlockArgument whole = kernel.getArguments()[number];
+      auto type = cast<MemRefType>(whole.getType());
+      kernel.getBody()->addArgument(getScalesType(type, dim), whole.getLoc());
+    }
+  kernel->setAttr(piecesAttrName,
+                  DenseI64ArrayAttr::get(&getContext(), numbers));
+  takers[kernel.getSymName()] = std::move(taker);
+}
+
+/// Of the contractions whose pieces have scales, or have none.
+void SplitPiecesPass::replaceLaunches(bool hasScales) {
+  SymbolTable symbols(getOperation());
+  ScaledPieces scaled(symbols);
+  OperandForm form = {"pieces", getPiecesType, writePieces};
+  OperandCopies whole(symbols, form);
+  auto getOperands =
+      [&](loop::LaunchOp launch) -> std::optional<SmallVector<Value>> {
+    auto taker = takers.find(launch.getKernel());
+    if (taker == takers.end() || taker->second.hasScales != hasScales)
+      return std::nullopt;
+    SmallVector<Value> operands(launch.getBuffers()), scales;
+    for (auto [number, dim] : taker->second.rows) {
+      if (!hasScales) {
+        operands.push_back(whole.get(operands[number], launch));
+        continue;
+      }
+      auto buffers = scaled.get(operands[number], dim, launch);
+      operands.push_back(buffers.pieces);
+      scales.push_back(buffers.scales);
+    }
+    llvm::append_range(operands, scales);
+    return operands;
+  };
+  replaceOperands(getOperation(),
+                  hasScales ? static_cast<BufferCopies &>(scaled) : whole,
+                  getOperands);
+}
+
+/// Why products of precision f32_fast are not of pieces of f16.
+static std::string explain(loop::Contraction &contraction,
+                           const TargetDescription &target,
+                           const SymbolicSizes &sizes) {
+  std::string reason;
+  if (target.wgmmaFlopsPerSecond == 0)
+    return target.chip + " has no wgmma, sm_90a does";
+  if (!findSummedDims(contraction, reason))
+    return reason;
+  return suitsPieces(contraction, Precision::F32Fast, target, sizes)
+             ? "they are quicker in another way"
+             : "wgmma reads no boxes of such operands";
 }
 
 void SplitPiecesPass::runOnOperation() {
@@ -157,41 +214,39 @@ void SplitPiecesPass::runOnOperation() {
     remark::missed(module.getLoc(), options) << remark::add("{0}", reason);
     markAllAnalysesPreserved();
   };
-  if (*mode != Precision::F32)
+  if (!isOfPieces(*mode))
     return miss("the precision is not f32");
   TargetAttr target = TargetAttr::lookup(module);
   if (!target)
     return signalPassFailure();
   TargetDescription description = describe(target);
-  llvm::SmallDenseSet<StringRef> changed;
+  takers.clear();
   for (auto kernel : module.getOps<loop::KernelOp>()) {
     auto contraction = loop::findContraction(kernel);
-    if (!contraction || llvm::is_contained(withoutWgmma, kernel.getSymName()))
+    if (!contraction || !contraction->lhs.value.getType().isF32() ||
+        llvm::is_contained(withoutWgmma, kernel.getSymName()))
       continue;
-    std::optional<MmaChoice> choice = choose(
-        *contraction, *pins, *mode, description, SymbolicSizes::get(kernel));
+    SymbolicSizes sizes = SymbolicSizes::get(kernel);
+    std::optional<std::pair<Precision, MmaChoice>> choice;
+    if (areOfTensorCores(*pins, *contraction))
+      choice = choosePieces(*contraction, *mode, description, alignment, sizes,
+                            getMmaPins(*pins, *contraction), pins->atom);
+    auto ofKernel = options.function(kernel.getSymName());
+    if (*mode == Precision::F32Fast && (!choice || choice->first != *mode))
+      remark::missed(kernel.getLoc(), ofKernel) << remark::add(
+          "products are as exact as with precision f32, not of pieces of f16: "
+          "{0}",
+          explain(*contraction, description, sizes));
     if (!choice)
       continue;
-    addPieces(kernel, *contraction, choice->whole);
-    changed.insert(kernel.getSymName());
-    remark::passed(kernel.getLoc(), options.function(kernel.getSymName()))
-        << remark::add("operands go through memory as pieces of bf16: {0}",
-                       choice->reason);
+    bool hasScales = choice->first == Precision::F32Fast;
+    addPieces(kernel, *contraction, hasScales, choice->second.whole);
+    remark::passed(kernel.getLoc(), ofKernel) << remark::add(
+        "operands go through memory as pieces of {0}: {1}",
+        hasScales ? "f16, of rows with scales" : "bf16", choice->second.reason);
   }
-  if (changed.empty())
+  if (takers.empty())
     return miss("no contraction of f32 is quicker by wgmma of pieces");
-  SymbolTable symbols(module);
-  auto getOperands =
-      [&](loop::LaunchOp launch,
-          OperandCopies &copies) -> std::optional<SmallVector<Value>> {
-    if (!changed.contains(launch.getKernel()))
-      return std::nullopt;
-    auto kernel = symbols.lookup<loop::KernelOp>(launch.getKernel());
-    auto numbers = kernel->getAttrOfType<DenseI64ArrayAttr>(piecesAttrName);
-    SmallVector<Value> operands(launch.getBuffers());
-    for (int64_t number : numbers.asArrayRef())
-      operands.push_back(copies.get(operands[number], launch));
-    return operands;
-  };
-  replaceOperands(module, {"pieces", getPiecesType, writePieces}, getOperands);
+  replaceLaunches(/*hasScales=*/false);
+  replaceLaunches(/*hasScales=*/true);
 }

@@ -13,8 +13,8 @@
 //
 // Legality: products of f16 and bf16 are exact in f32; those of f32 may be
 // rounded where the dot says tf32, and are exact but for the last bit as
-// products of pieces of bf16 where it says f32. Sums are in f32, in another
-// order. The tile is a whole number of instructions for each warp.
+// products of pieces of bf16 where it says f32 or f32_fast. Sums are in f32, in
+// another order. The tile is a whole number of instructions for each warp.
 // TensorizeAsync.cpp has what wgmma asks for; where that is not given, mma.sync
 // takes its place.
 
@@ -77,8 +77,8 @@ LogicalResult tile::tensorizeDot(DotOp dot, AtomKind kind,
                  (element.isF16() || element.isBF16() || isInexact);
   bool isInteger = type.getElementType().isInteger(32) && element.isInteger(8);
   if (!isFloat && !isInteger)
-    return refuse("tensor cores multiply f16, bf16 or, with precision f32 or "
-                  "tf32, f32 into f32, or i8 into i32");
+    return refuse("tensor cores multiply f16, bf16 or, with precision f32, "
+                  "f32_fast or tf32, f32 into f32, or i8 into i32");
   if (dot.getContractedSize() % dot.getAtomDepth() != 0)
     return refuse("a chunk has " + llvm::Twine(dot.getContractedSize()) +
                   " summed elements, an instruction takes " +
@@ -93,6 +93,15 @@ LogicalResult tile::tensorizeDot(DotOp dot, AtomKind kind,
     return refuse(llvm::toString(layouts.takeError()));
   }
   return success();
+}
+
+/// The elements of `dot`, if they are pieces of f32.
+static StringRef describePieces(AsyncDotOp dot) {
+  if (!dot.isOfPieces())
+    return "";
+  return dot.getAtomElement().isF16()
+             ? " of two pieces of f16"
+             : " of three pieces of bf16";
 }
 
 namespace {
@@ -169,7 +178,7 @@ struct TensorizePass : tile::impl::TensorizePassBase<TensorizePass> {
     FailureOr<AsyncDotOp> async = failure();
     int64_t ofKernel = getOperation().getWarps().value_or(1);
     if (target.hasWgmma())
-      async = dot.getPrecision() == Precision::F32
+      async = isOfPieces(dot.getPrecision())
                   ? tensorizePieces(dot, sizes, ofKernel, buffers, reason)
                   : tensorizeAsync(dot, sizes, ofKernel, reason);
     if (failed(async)) {
@@ -179,9 +188,9 @@ struct TensorizePass : tile::impl::TensorizePassBase<TensorizePass> {
     std::string warps;
     llvm::raw_string_ostream os(warps);
     llvm::interleave(async->getAtom().getWarps(), os, "x");
-    remark::passed(loc, options) << remark::add(
-        "wgmma{3}, {0} warps of tiles of {1}x{2}", warps, sizes[0], sizes[1],
-        async->isOfPieces() ? " of three pieces of bf16" : "");
+    remark::passed(loc, options)
+        << remark::add("wgmma{3}, {0} warps of tiles of {1}x{2}", warps,
+                       sizes[0], sizes[1], describePieces(*async));
     return success();
   }
 };

@@ -32,12 +32,19 @@
 // Where only one operand has pieces in memory, the other one stays as it is if
 // it gives the instruction its rows: its pieces are made in registers.
 //
+// Pieces of f16 are of rows with scales, whose roots are in %s and %t:
+//
+//   %c = tile.load %s[%i] * tile.load %t[%j]
+//   %scaled = (%sum * %c) * %c
+//
 // Legality: the dot's precision allows pieces, and the kernel says where they
-// are (tile.pieces). The rest is that of TensorizeAsync.cpp.
+// are (tile.pieces). Scales are powers of two, so that only the last product
+// rounds, where it is subnormal. The rest is that of TensorizeAsync.cpp.
 
 #include "TensorizeSupport.h"
 
 #include "deplo/Analysis/ContractionLayouts.h"
+#include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -77,16 +84,17 @@ static DenseI64ArrayAttr prepend(int64_t first,
 
 /// A buffer that is filled with the pieces of what `copy` copies.
 static Value copyPieces(CopyOp copy, Value pieces) {
-  constexpr int64_t numPieces = 3;
+  Type piece = cast<MemRefType>(pieces.getType()).getElementType();
+  int64_t numPieces = PiecesForm::get(piece).count;
   MLIRContext *context = copy.getContext();
   auto alloc = copy.getBuffer().getDefiningOp<AllocOp>();
   BufferType type = alloc.getType();
   SmallVector<int64_t> shape(type.getShape());
   shape.insert(shape.begin(), numPieces);
   OpBuilder builder(alloc);
-  Value buffer = AllocOp::create(
-      builder, alloc.getLoc(),
-      BufferType::get(context, shape, builder.getBF16Type(), type.getLayout()));
+  Value buffer =
+      AllocOp::create(builder, alloc.getLoc(),
+                      BufferType::get(context, shape, piece, type.getLayout()));
   builder.setInsertionPointAfter(copy);
   SmallVector<Value> indices = {
       arith::ConstantIndexOp::create(builder, copy.getLoc(), 0)};
@@ -133,10 +141,33 @@ static void eraseRead(ReadOp read, BuffersOfPieces &buffers) {
 
 namespace {
 
+/// Where the roots of the scales of an operand's rows are, for the dimensions
+/// of the result.
+struct RowScales {
+  /// Nothing, if they move with what is summed over.
+  static std::optional<RowScales> get(Value scales, CopyOp copy,
+                                      ArrayRef<int64_t> dimsOfDot, DotOp dot);
+
+  /// Those of a tile.
+  Value load(OpBuilder &builder, RankedTensorType type) const;
+
+  Location loc;
+  Value scales;
+  /// Null for the dimension that is summed over.
+  SmallVector<Value> indices;
+  struct Dim {
+    /// Of the result, and of the operand.
+    int64_t tileDim, dim;
+    int64_t step, bound;
+  };
+  SmallVector<Dim> dims;
+  bool hasBounds;
+};
+
 /// The rest of a sum of pieces, carried by the loop that carries the sum.
 class RestOfSum {
 public:
-  explicit RestOfSum(DotOp dot);
+  RestOfSum(DotOp dot, PiecesForm form, ArrayRef<RowScales> scales);
 
   Value get() const { return rest; }
   /// Puts the results of `async`, which is before `dot`, in its place.
@@ -146,6 +177,8 @@ private:
   /// The sum and its rest in one.
   Value add(OpBuilder &builder, Value sum, Value last) const;
 
+  PiecesForm form;
+  SmallVector<RowScales> scales;
   mutable scf::ForOp loop; // null if none carries the sum
   unsigned position = 0;
   Value rest;
@@ -153,7 +186,55 @@ private:
 
 } // namespace
 
-RestOfSum::RestOfSum(DotOp dot) {
+std::optional<RowScales> RowScales::get(Value scales, CopyOp copy,
+                                        ArrayRef<int64_t> dimsOfDot,
+                                        DotOp dot) {
+  BoxAccess box = *BoxAccess::get(copy);
+  unsigned ofSum = DotOp::getContractedDim(dimsOfDot, dot.getType().getRank());
+  int64_t summed = box.dims[ofSum];
+  RowScales rows{dot.getLoc(), scales, {}, {}, !box.bounds.empty()};
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  for (auto [dim, index] : llvm::enumerate(box.indices)) {
+    bool isSummed = int64_t(dim) == summed;
+    if (!isSummed && loop && !loop.isDefinedOutsideOfLoop(index))
+      return std::nullopt;
+    rows.indices.push_back(isSummed ? Value() : index);
+  }
+  for (auto [number, tileDim] : llvm::enumerate(dimsOfDot)) {
+    int64_t dim = box.dims[number];
+    if (number != ofSum)
+      rows.dims.push_back({tileDim, dim, box.steps[number],
+                           rows.hasBounds ? box.bounds[number] : 0});
+  }
+  llvm::sort(rows.dims,
+             [](const Dim &a, const Dim &b) { return a.tileDim < b.tileDim; });
+  return rows;
+}
+
+Value RowScales::load(OpBuilder &builder, RankedTensorType type) const {
+  SmallVector<int64_t> shape, positions, memrefDims, steps, bounds;
+  for (const Dim &dim : dims) {
+    shape.push_back(type.getDimSize(dim.tileDim));
+    positions.push_back(dim.tileDim);
+    memrefDims.push_back(dim.dim);
+    steps.push_back(dim.step);
+    bounds.push_back(dim.bound);
+  }
+  SmallVector<Value> corner = indices;
+  for (Value &index : corner)
+    if (!index)
+      index = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value roots = LoadOp::create(
+      builder, loc, RankedTensorType::get(shape, type.getElementType()), scales,
+      corner, builder.getDenseI64ArrayAttr(memrefDims),
+      builder.getDenseI64ArrayAttr(steps),
+      hasBounds ? builder.getDenseI64ArrayAttr(bounds) : DenseI64ArrayAttr(),
+      /*vector=*/IntegerAttr());
+  return BroadcastOp::create(builder, loc, type, roots, positions);
+}
+
+RestOfSum::RestOfSum(DotOp dot, PiecesForm form, ArrayRef<RowScales> scales)
+    : form(form), scales(scales) {
   OpBuilder builder(dot);
   auto carried = dyn_cast<BlockArgument>(dot.getAccumulator());
   auto around = dyn_cast<scf::ForOp>(dot->getParentOp());
@@ -186,9 +267,17 @@ Value RestOfSum::add(OpBuilder &builder, Value sum, Value last) const {
   auto type = cast<RankedTensorType>(sum.getType());
   Value unit = arith::ConstantOp::create(
       builder, loc,
-      DenseElementsAttr::get(type, std::ldexp(1.0f, -2 * exponentOfPieces)));
-  return arith::AddFOp::create(builder, loc, sum,
-                               arith::MulFOp::create(builder, loc, last, unit));
+      DenseElementsAttr::get(type, std::ldexp(1.0f, -form.exponentOfRest)));
+  Value whole = arith::AddFOp::create(
+      builder, loc, sum, arith::MulFOp::create(builder, loc, last, unit));
+  if (scales.empty())
+    return whole;
+  Value root =
+      arith::MulFOp::create(builder, loc, scales[0].load(builder, type),
+                            scales[1].load(builder, type));
+  // Its square may be no number of f32 where the product is one.
+  whole = arith::MulFOp::create(builder, loc, whole, root);
+  return arith::MulFOp::create(builder, loc, whole, root);
 }
 
 void RestOfSum::addTo(DotOp dot, AsyncDotOp async) const {
@@ -203,10 +292,11 @@ void RestOfSum::addTo(DotOp dot, AsyncDotOp async) const {
                                               async.getNextRest());
   builder.setInsertionPointAfter(loop);
   Value sum = loop.getResult(position);
+  SmallVector<OpOperand *> uses =
+      llvm::map_to_vector(sum.getUses(), [](OpOperand &use) { return &use; });
   Value whole = add(builder, sum, loop.getResults().back());
-  sum.replaceUsesWithIf(whole, [&](OpOperand &use) {
-    return use.getOwner() != whole.getDefiningOp();
-  });
+  for (OpOperand *use : uses)
+    use->set(whole);
 }
 
 FailureOr<AsyncDotOp>
@@ -221,26 +311,44 @@ tile::tensorizePieces(DotOp dot, ArrayRef<int64_t> warpTile, int64_t warps,
   unsigned row = getWgmmaDims(atom->getWarps(), ofLhs, ofRhs).first;
   struct Operand {
     Value whole;
+    ArrayRef<int64_t> dims;
     unsigned own;
     Value pieces;
     CopyOp copy;
   };
-  Operand operands[] = {{dot.getLhs(), ofLhs, {}, {}},
-                        {dot.getRhs(), ofRhs, {}, {}}};
+  Operand operands[] = {{dot.getLhs(), dot.getLhsDims(), ofLhs, {}, {}},
+                        {dot.getRhs(), dot.getRhsDims(), ofRhs, {}, {}}};
   for (Operand &operand : operands)
     operand.copy = findCopyOfPieces(operand.whole, operand.pieces);
-  bool hasAny = false;
+  Value pieces;
+  bool canRead = true;
   for (const Operand &operand : operands) {
-    hasAny |= bool(operand.copy);
-    if (operand.copy || (operand.own == row && getWholeBuffer(operand.whole)))
-      continue;
+    if (operand.copy)
+      pieces = operand.pieces;
+    else
+      canRead &= operand.own == row && getWholeBuffer(operand.whole);
+  }
+  if (!pieces || !canRead) {
     reason = "wgmma reads pieces of f32 from shared memory, and no argument "
              "holds those of an operand";
     return failure();
   }
-  if (!hasAny) {
-    reason = "no argument holds the pieces of an operand";
-    return failure();
+  PiecesForm form =
+      PiecesForm::get(cast<MemRefType>(pieces.getType()).getElementType());
+  SmallVector<RowScales> scales;
+  for (Operand &operand : operands) {
+    if (!form.hasScales)
+      break;
+    auto kernel = dot->getParentOfType<KernelOp>();
+    std::optional<RowScales> rows =
+        operand.copy ? RowScales::get(getScales(kernel, operand.copy.getMemref()),
+                                      operand.copy, operand.dims, dot)
+                     : std::nullopt;
+    if (!rows) {
+      reason = "rows of an operand move with what is summed over";
+      return failure();
+    }
+    scales.push_back(*rows);
   }
   auto getBuffer = [&](Operand &operand) {
     if (!operand.copy)
@@ -251,7 +359,7 @@ tile::tensorizePieces(DotOp dot, ArrayRef<int64_t> warpTile, int64_t warps,
     return buffer;
   };
   Value lhs = getBuffer(operands[0]), rhs = getBuffer(operands[1]);
-  RestOfSum rest(dot);
+  RestOfSum rest(dot, form, scales);
   OpBuilder builder(dot);
   auto async = AsyncDotOp::create(
       builder, dot.getLoc(), dot.getType(), TokenType::get(dot.getContext()),

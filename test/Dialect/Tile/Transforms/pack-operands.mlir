@@ -7,7 +7,7 @@
 // RUN: not deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-pack-operands{precision=half})' -o /dev/null 2>&1 | FileCheck %s --check-prefix=PRECISION
 
 // SM89-NOT: @packed
-// PRECISION: error: schedule: precision is 'half', expected ieee, f32 or tf32
+// PRECISION: error: schedule: precision is 'half', expected ieee, f32, f32-fast or tf32
 
 // Both contractions read one copy of %x; %w has rows of a multiple of 16 bytes.
 

@@ -24,7 +24,7 @@
 // CHOICE: error: schedule: stage_inputs is 'yes', expected auto, always or never
 // ATOM: error: schedule: atom is 'wmma', expected fma, mma_sync or wgmma
 // WARP: error: schedule: warp_tile is '64', expected two powers of two such as 8x4, rows and columns
-// PRECISION: error: schedule: precision is 'fp8', expected ieee, f32 or tf32
+// PRECISION: error: schedule: precision is 'fp8', expected ieee, f32, f32-fast or tf32
 // BLOCK: error: schedule: block is '4y4', expected powers of two such as 1x64, one for each parallel axis
 // AXES: error: 'loop.kernel' op has no schedule: block has 2 sizes, and the kernel has 1 parallel axis
 // THREADS: error: 'loop.kernel' op has no schedule: 64 warps are 2048 threads, and sm_90a runs at most 1024 in a block; use fewer warps

@@ -31,7 +31,7 @@ tile.kernel @halves(%x: memref<64x64xf16>, %w: memref<64x32xf16>, %y: memref<64x
 // CHECK:         tile.dot {{.+}} precision tf32 atom<mma_sync, warps = [1, 1]>
 // CHECK-LABEL: tile.kernel @exact_singles
 // CHECK-NOT:     atom<
-// REMARK:        [Missed] Tensorize | Category:deplo-tensorize | Function=exact_singles | Remark="tensor cores multiply f16, bf16 or, with precision f32 or tf32, f32 into f32, or i8 into i32"
+// REMARK:        [Missed] Tensorize | Category:deplo-tensorize | Function=exact_singles | Remark="tensor cores multiply f16, bf16 or, with precision f32, f32_fast or tf32, f32 into f32, or i8 into i32"
 tile.kernel @singles(%x: memref<16x8xf32>, %w: memref<8x16xf32>, %y: memref<16x16xf32>) axes(%i = 16 step 16 grid, %j = 16 step 16 grid) warps(1) attributes {schedule = #tile.schedule<block = [16, 16], warps = 1, vector = 4, atom = mma_sync, warp_tile = [16, 16]>} {
   %c0 = arith.constant 0 : index
   %zeros = arith.constant dense<0.0> : tensor<16x16xf32>

@@ -7,7 +7,7 @@
 // RUN: not deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-transpose-operands{precision=half})' -o /dev/null 2>&1 | FileCheck %s --check-prefix=PRECISION
 
 // NEVER-NOT: @transposed
-// PRECISION: error: schedule: precision is 'half', expected ieee, f32 or tf32
+// PRECISION: error: schedule: precision is 'half', expected ieee, f32, f32-fast or tf32
 
 // Both contractions read one copy of %x. %w has rows of columns already.
 

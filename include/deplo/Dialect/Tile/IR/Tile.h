@@ -49,8 +49,38 @@ inline LayoutAttr getLayout(mlir::Value tile) {
   return getLayout(tile.getType());
 }
 
-/// Pieces in memory are of f32 times two to this power, so that all of its
-/// numbers, down to the least subnormal one, are sums of three of bf16.
+/// The precision that an option names: as in the IR, with `-` for `_`.
+std::optional<Precision> findPrecision(llvm::StringRef option);
+/// Those that options may name, for messages.
+inline constexpr llvm::StringLiteral namesOfPrecisions =
+    "ieee, f32, f32-fast or tf32";
+
+/// Whether tensor cores multiply numbers of f32 in pieces.
+inline bool isOfPieces(Precision precision) {
+  return precision == Precision::F32 || precision == Precision::F32Fast;
+}
+
+/// What numbers of f32 are in memory for wgmma: sums of pieces of a shorter
+/// type, each times a power of two.
+struct PiecesForm {
+  int64_t count;
+  /// Products of the largest pieces are two to this power times as large as
+  /// what they stand for.
+  int exponentOfProducts;
+  /// The same of the rest, which the other products are added to.
+  int exponentOfRest;
+  /// Whether rows along the sum have scales, in memory of their own: the square
+  /// root of what the numbers are divided by.
+  bool hasScales;
+
+  /// That of `element`: three of bf16, of 2^24 times the number, so that all
+  /// numbers of f32, down to the least subnormal one, are sums of them; or two
+  /// of f16, of a row whose largest number is from 2^13 to 2^15, the second
+  /// piece times 2^11.
+  static PiecesForm get(mlir::Type element);
+};
+
+/// Of the numbers whose pieces are of bf16.
 inline constexpr int exponentOfPieces = 24;
 
 /// What addresses of shared memory are multiples of that tensor maps copy from

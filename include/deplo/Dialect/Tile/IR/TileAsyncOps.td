@@ -147,11 +147,14 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
     %d, %t = tile.async_dot %a dims [0, 2], %b dims [1, 2], %c atom<wgmma, warps = [8, 1]> : !tile.buffer<128x64xbf16, #tile.shared<swizzle = 128>>, !tile.buffer<256x64xbf16, #tile.shared<swizzle = 128>>, tensor<128x256xf32>
     ```
 
-    Operands with one more dimension, in front, are of pieces of f32: 2^24 times a
-    number is `p[0] + p[1] + p[2]`, and the three smallest of nine products are
-    left out, as in a `tile.dot` with precision `f32`. The sum has two parts: what
-    an element comes to is `result + 2^-48 nextRest`, more exact than f32. Sums are
-    awaited at once, so that both are there without the token.
+    Operands with one more dimension, in front, are of pieces of f32. Of three of
+    bf16, 2^24 times a number is `p[0] + p[1] + p[2]`, and the three smallest of
+    nine products are left out, as in a `tile.dot` with precision `f32`. Of two of
+    f16, a number is `p[0] + 2^-11 p[1]`, and the smallest of four products is, as
+    with precision `f32_fast`. The sum has two parts: what an element comes to is
+    `result + 2^-48 nextRest`, or of pieces of f16 `result + 2^-11 nextRest`, more
+    exact than f32. Sums are awaited at once, so that both are there without the
+    token.
 
     ```mlir
     %d, %t, %s = tile.async_dot %a dims [0, 2], %b dims [1, 2], %c rest %r atom<wgmma, warps = [8, 1]> : !tile.buffer<3x128x32xbf16, #tile.shared<swizzle = 64>>, !tile.buffer<3x128x32xbf16, #tile.shared<swizzle = 64>>, tensor<128x128xf32>
@@ -179,8 +182,9 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
     - C6: the token is awaited exactly once.
     - C7: in its block, nothing but an `async_dot`'s accumulator uses the result
       before the token is awaited.
-    - C8: both operands are of pieces or none, which are three, of bf16; in the
-      place of its pieces, the operand of the instruction's rows may be of f32.
+    - C8: both operands are of pieces or none, which are three of bf16 or two of
+      f16; in the place of three, the operand of the instruction's rows may be of
+      f32.
     - C9: there is a rest where operands are of pieces, and nowhere else.
   }];
   let arguments = (ins Arg<Tile_BufferType, "", [MemRead]>:$lhs, DenseI64ArrayAttr:$lhsDims,
@@ -207,8 +211,8 @@ def Tile_AsyncDotOp : Tile_Op<"async_dot", [AllTypesMatch<["accumulator", "resul
     }
     /// The last dimensions of the result that only `lhs` and only `rhs` have.
     ::std::pair<unsigned, unsigned> getRowAndColumn();
-    /// Of the operands as the instruction takes them.
-    unsigned getAtomElementBits();
+    /// What operands are of as the instruction takes them.
+    ::mlir::Type getAtomElement();
     /// What is summed over in one instruction.
     int64_t getAtomDepth();
   }];

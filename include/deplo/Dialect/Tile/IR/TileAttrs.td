@@ -117,7 +117,7 @@ def Tile_Choice : I32EnumAttr<"Choice", "whether a step is taken", [
 
 def Tile_Precision : I32EnumAttr<"Precision", "what products of f32 may be computed in", [
     I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">,
-    I32EnumAttrCase<"F32", 2, "f32">]> {
+    I32EnumAttrCase<"F32", 2, "f32">, I32EnumAttrCase<"F32Fast", 3, "f32_fast">]> {
   let cppNamespace = "::deplo::tile";
 }
 

@@ -383,7 +383,9 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     `tf32`, those of f32 may be rounded to tf32 before; with precision `f32`, each
     is a sum of three numbers of bf16, of whose nine products the three smallest
     may be left out, and what would come to infinity may come to NaN
-    (`tile.recompute`).
+    (`tile.recompute`); with precision `f32_fast`, it may be rounded to a sum of
+    two numbers of f16 times a power of two for each row along the sum, the
+    smallest of whose four products may be left out.
 
     ```mlir
     %d = tile.dot %a dims [0, 2], %b dims [2, 1], %c : tensor<64x8xf32>, tensor<8x32xf32>, tensor<64x32xf32>
@@ -406,7 +408,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
       elements of the accumulator take; with an atom, layouts are those of its
       fragments.
     - C5: an atom has warps for each dimension of the result, and multiplies f16,
-      bf16 or, with precision `f32` or `tf32`, f32, into f32, or i8 into i32.
+      bf16 or, with precision `f32`, `f32_fast` or `tf32`, f32, into f32, or i8
+      into i32.
     - C6: precisions other than `ieee` are of operands of f32.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, DenseI64ArrayAttr:$lhsDims, AnyRankedTensor:$rhs,

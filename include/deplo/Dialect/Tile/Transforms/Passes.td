@@ -124,7 +124,7 @@ def SelectSchedulePass : Pass<"deplo-select-schedule", "::mlir::ModuleOp"> {
     Option<"pin", "pin", "std::string", "", "decided fields, such as warps=4,stage_inputs=always">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"f32\"",
-           "what products of f32 may be computed in: ieee, f32 or tf32">,
+           "what products of f32 may be computed in: ieee, f32, f32-fast or tf32">,
     ListOption<"withoutWgmma", "without-wgmma", "std::string",
                "kernels that wgmma doesn't suit, by name">];
   let dependentDialects = ["::deplo::tile::TileDialect"];
@@ -243,12 +243,12 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
     Option<"pin", "pin", "std::string", "", "knobs decided already, of which this step reads split_k=4">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"f32\"",
-           "what products of f32 may be computed in: ieee, f32 or tf32">];
+           "what products of f32 may be computed in: ieee, f32, f32-fast or tf32">];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
 def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
-  let summary = "operands of f32 go through memory as pieces of bf16, for wgmma";
+  let summary = "operands of f32 go through memory as pieces of bf16 or f16, for wgmma";
   let description = [{
     With precision `f32`, wgmma multiplies numbers of f32 as three pieces of bf16
     each. Where the model says that this is quicker than other ways to compute a
@@ -284,12 +284,16 @@ def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
     is quicker where few blocks read the same rows, as those of weights that few
     rows are multiplied by. `pieces` in the schedule, `memory` or `registers`, says
     which.
+
+    With precision `f32-fast`, pieces are two of f16, of rows along the sum that have
+    scales. The same kernels write these, to memory of their own (`memref<2048x1xf32>`
+    for rows of `%x`), and the contraction takes them behind the pieces.
   }];
   let options = [
     Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"f32\"",
-           "what products of f32 may be computed in: ieee, f32 or tf32">,
+           "what products of f32 may be computed in: ieee, f32, f32-fast or tf32">,
     ListOption<"withoutWgmma", "without-wgmma", "std::string",
                "kernels that wgmma doesn't suit, by name">];
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
@@ -334,7 +338,7 @@ def TransposeOperandsPass : Pass<"deplo-transpose-operands", "::mlir::ModuleOp">
     Option<"worth", "worth", "double", "0.93", "the part of a contraction's time that it may take with the copies">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"f32\"",
-           "what products of f32 may be computed in: ieee, f32 or tf32">];
+           "what products of f32 may be computed in: ieee, f32, f32-fast or tf32">];
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect"];
 }
 
@@ -374,7 +378,7 @@ def PackOperandsPass : Pass<"deplo-pack-operands", "::mlir::ModuleOp"> {
     Option<"pin", "pin", "std::string", "", "decided fields, such as atom=wgmma,stages=3">,
     Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
     Option<"precision", "precision", "std::string", "\"f32\"",
-           "what products of f32 may be computed in: ieee, f32 or tf32">,
+           "what products of f32 may be computed in: ieee, f32, f32-fast or tf32">,
     ListOption<"withoutWgmma", "without-wgmma", "std::string",
                "kernels that wgmma doesn't suit, by name">];
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect"];

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace deplo {
@@ -131,7 +132,7 @@ bool prefersMma(loop::Contraction &contraction, Precision precision,
 /// What `precision` comes to where multiply-adds take the place of tensor
 /// cores.
 inline Precision getPrecisionOfFMA(Precision precision) {
-  return precision == Precision::F32 ? Precision::IEEE : precision;
+  return isOfPieces(precision) ? Precision::IEEE : precision;
 }
 
 /// Whether wgmma of `target` does; it reads operands from shared memory, where
@@ -159,9 +160,19 @@ chooseTensorCores(loop::Contraction &contraction, Precision precision,
 bool suitsPieces(loop::Contraction &contraction, Precision precision,
                  const TargetDescription &target, const SymbolicSizes &sizes);
 
+/// A dimension of each argument of a kernel that a contraction loads factors
+/// from.
+using DimOfArgument = llvm::MapVector<unsigned, unsigned>;
+
+/// The dimension along which rows of factors are summed; nothing, and why in
+/// `reason`, if an argument has none that all products sum along.
+std::optional<DimOfArgument> findSummedDims(loop::Contraction &contraction,
+                                            std::string &reason);
+
 /// The schedule of a contraction by wgmma of pieces, if it is one that `atom`
-/// pins, or is exact and takes less time than all others.
-std::optional<MmaChoice>
+/// pins, or is as exact as `precision` says and takes less time than all
+/// others; and `precision`, or a more exact one that it has.
+std::optional<std::pair<Precision, MmaChoice>>
 choosePieces(loop::Contraction &contraction, Precision precision,
              const TargetDescription &target, int64_t alignment,
              const SymbolicSizes &sizes, const MmaPins &pins,
@@ -195,9 +206,10 @@ choosePacking(loop::Contraction &contraction, Precision precision,
 /// the pieces.
 inline constexpr llvm::StringLiteral piecesAttrName = "tile.pieces";
 
-/// The argument of `kernel` that holds the pieces of `memref`; null if none
-/// does.
+/// The argument of `kernel` that holds the pieces of `memref`, and that of the
+/// scales of its rows; null if none does.
 mlir::Value getPieces(KernelOp kernel, mlir::Value memref);
+mlir::Value getScales(KernelOp kernel, mlir::Value memref);
 
 /// The parts of a sum that a schedule pins with `split_k`; 0 if it doesn't.
 /// Fails with an error at `module`.
