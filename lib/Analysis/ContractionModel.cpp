@@ -120,7 +120,9 @@ static bool fits(ContractionChoice &choice, const ContractionFacts &facts,
   int64_t ofRhs = isAlong && facts.isRhsAlongDepth ? choice.vector : 1;
   choice.registersPerThread = getContractionRegisters(
       choice.threadRows * choice.threadColumns * facts.sums,
-      getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs));
+      getLines(facts, choice.threadRows * ofLhs, choice.threadColumns * ofRhs) +
+          facts.getGatheredRegisters(choice.blockRows, choice.blockColumns,
+                                     choice.chunk, threads));
   // Rows of a chunk, those along what is summed over, or transposed, padded by
   // a vector.
   auto getRows = [&](bool isAlongDepth, int64_t lines) {

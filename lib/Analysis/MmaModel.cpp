@@ -73,7 +73,9 @@ static int64_t getRegisters(const MmaChoice &choice,
   constexpr int64_t sumsOnTheWay = 16;
   int64_t inUse = facts.inPieces ? 6 * fragments + sumsOnTheWay : 2 * fragments;
   return facts.sums * choice.warpRows * choice.warpColumns / lanes + inUse +
-         forAddresses;
+         forAddresses +
+         facts.getGatheredRegisters(choice.blockRows, choice.blockColumns,
+                                    choice.chunk, choice.warps * lanes);
 }
 
 /// What a block copies of all operands for a chunk.

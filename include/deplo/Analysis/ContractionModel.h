@@ -40,6 +40,9 @@ struct OperandFacts {
   /// Of those of which a copy costs nothing in a call (prepare_weights).
   int64_t prepared = 0;
 
+  /// How many are gathered: computed, of nothing that is copied.
+  int64_t getGathered() const { return bytesComputedFrom == 0 ? computed : 0; }
+
   /// Bytes of one element of each as it comes from memory.
   int64_t getCopiedBytes(int64_t elementBytes) const {
     return (count - computed) * elementBytes + bytesComputedFrom;
@@ -84,6 +87,15 @@ struct ContractionFacts {
   int64_t getComputedBytes(int64_t blockRows, int64_t blockColumns) const {
     return (blockRows * ofRows.computed + blockColumns * ofColumns.computed) *
            elementBytes;
+  }
+  /// Registers of a thread for what is gathered of a chunk, while another one
+  /// is multiplied, and for where that is.
+  int64_t getGatheredRegisters(int64_t blockRows, int64_t blockColumns,
+                               int64_t chunk, int64_t threads) const {
+    return 2 *
+           (blockRows * ofRows.getGathered() +
+            blockColumns * ofColumns.getGathered()) *
+           chunk / threads;
   }
   double getComputeNanoseconds(const TargetDescription &target,
                                int64_t blockRows, int64_t blockColumns) const;

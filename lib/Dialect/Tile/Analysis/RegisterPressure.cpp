@@ -96,11 +96,17 @@ std::optional<int64_t> countContractionBlocks(KernelOp kernel,
   auto getRegisters = [](Value tile) {
     return int64_t(getLayout(tile).getLinearLayout().getNumRegisters());
   };
+  // What loops gather while they multiply, and where that is.
+  int64_t gathered = 0;
+  kernel.walk([&](GatherOp gather) {
+    if (gather->getParentOfType<scf::ForOp>())
+      gathered += 2 * getRegisters(gather.getResult());
+  });
   std::optional<int64_t> blocks;
   kernel.walk([&](DotOp dot) {
     int64_t sums =
         std::max(getRegisters(dot.getResult()), estimateRegisters(kernel));
-    int64_t rank = dot.getType().getRank(), operands = 0;
+    int64_t rank = dot.getType().getRank(), operands = gathered;
     for (auto [operand, dims] : {std::pair(dot.getLhs(), dot.getLhsDims()),
                                  std::pair(dot.getRhs(), dot.getRhsDims())})
       operands += dims.back() == rank
