@@ -62,7 +62,18 @@ def pins_of(case: Case) -> list[str]:
         ((high, wide), (of_warp, wide // share))
         for high, wide, of_warp, share in itertools.product(heights, widths, (16, 32), (1, 2))
     ]
-    for (block, warp), stages, cluster in itertools.product(tiles, (4, 5, 6, 8), (1, 2, 4)):
+    # Blocks of several tiles: one warp has all of their columns, and no cluster shares them.
+    several = [
+        ((high, wide), (of_warp, 1 << (wide.bit_length() - 1)))
+        for high, of_warp in itertools.product(heights, (16, 32))
+        for wide in range(16, max(widths), 16)
+        if wide not in widths
+    ]
+    candidates = [
+        *itertools.product(tiles, (4, 5, 6, 8), (1, 2, 4)),
+        *itertools.product(several, (4, 5, 6, 8), (1,)),
+    ]
+    for (block, warp), stages, cluster in candidates:
         found.append(
             f"atom=wgmma,split_k=1,block={block[0]}x{block[1]},warp_tile={warp[0]}x{warp[1]},"
             f"stages={stages},cluster={cluster}"

@@ -197,24 +197,6 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
   return nanoseconds;
 }
 
-/// Where only a call knows the rows, the geometric mean over those of the range
-/// that double: no number of them counts more than another.
-static double estimateRange(MmaChoice &choice, const ContractionFacts &facts,
-                            const TargetDescription &target) {
-  // More rows are more waves of the same blocks.
-  constexpr int64_t manyRows = 8192;
-  if (facts.leastRows == 0)
-    return estimate(choice, facts, target);
-  ContractionFacts ofCall = facts;
-  double logarithms = 0;
-  int64_t count = 0;
-  for (ofCall.rows = facts.leastRows;
-       count == 0 || ofCall.rows <= std::min(facts.mostRows, manyRows);
-       ofCall.rows *= 2, ++count)
-    logarithms += std::log(estimate(choice, ofCall, target));
-  return std::exp(logarithms / count);
-}
-
 static std::string getReason(const MmaChoice &choice,
                              const TargetDescription &target) {
   return llvm::formatv(
@@ -252,7 +234,10 @@ std::optional<MmaChoice> chooseMma(const ContractionFacts &facts,
                    choice.blockColumns % choice.warpColumns == 0;
     if (!isWhole || !fits(choice, facts, target, pins))
       return;
-    choice.nanoseconds = estimateRange(choice, facts, target);
+    choice.nanoseconds =
+        estimateRange(facts, [&](const ContractionFacts &ofCall) {
+          return estimate(choice, ofCall, target);
+        });
     if (!best || choice.nanoseconds < best->nanoseconds)
       best = choice;
   };

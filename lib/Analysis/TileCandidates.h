@@ -6,8 +6,11 @@
 #ifndef DEPLO_LIB_ANALYSIS_TILECANDIDATES_H
 #define DEPLO_LIB_ANALYSIS_TILECANDIDATES_H
 
+#include "deplo/Analysis/ContractionModel.h"
 #include "deplo/Target/TargetDescription.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -30,6 +33,25 @@ inline std::vector<int64_t> getPowers(int64_t least, int64_t most,
 inline std::vector<int64_t> getNumbers(std::vector<int64_t> numbers,
                                        int64_t pin) {
   return pin ? std::vector<int64_t>{pin} : std::move(numbers);
+}
+
+/// What `estimate` says of `facts`; where only a call knows the rows, the
+/// geometric mean over those of the range that double: no number of them counts
+/// more than another.
+template <typename Estimate>
+double estimateRange(const ContractionFacts &facts, Estimate estimate) {
+  // More rows are more waves of the same blocks.
+  constexpr int64_t manyRows = 8192;
+  if (facts.leastRows == 0)
+    return estimate(facts);
+  ContractionFacts ofCall = facts;
+  double logarithms = 0;
+  int64_t count = 0;
+  for (ofCall.rows = facts.leastRows;
+       count == 0 || ofCall.rows <= std::min(facts.mostRows, manyRows);
+       ofCall.rows *= 2, ++count)
+    logarithms += std::log(estimate(ofCall));
+  return std::exp(logarithms / count);
 }
 
 /// Why there is no choice: `contraction` says how it is computed, `remedy` what

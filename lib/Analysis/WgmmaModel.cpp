@@ -67,6 +67,16 @@ static bool isTransposed(const MmaChoice &choice) {
   return choice.blockRows / choice.warpRows % warpsPerGroup != 0;
 }
 
+/// Tiles that a block's columns are: powers of two.
+static int64_t countTiles(const MmaChoice &choice) {
+  return llvm::popcount(uint64_t(choice.blockColumns));
+}
+
+/// Columns that a warp has of all of them.
+static int64_t getColumnsOfWarp(const MmaChoice &choice) {
+  return countTiles(choice) == 1 ? choice.warpColumns : choice.blockColumns;
+}
+
 static int64_t getCopiedBytes(const MmaChoice &choice,
                               const ContractionFacts &facts) {
   return facts.getCopiedBytes(choice.blockRows, choice.blockColumns) *
@@ -88,7 +98,7 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
   if (threads > target.threadsPerBlock)
     return false;
   choice.registersPerThread =
-      facts.sums * choice.warpRows * choice.warpColumns / lanes +
+      facts.sums * choice.warpRows * getColumnsOfWarp(choice) / lanes +
       registersBesideSums;
   choice.sharedBytes = getCopiedBytes(choice, facts) * choice.stages +
                        barrierBytes + getExchangedBytes(choice, facts);
@@ -115,16 +125,19 @@ estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
 
   // Rows of the instruction are those that whole warpgroups share.
   double groups = double(choice.warps) / warpsPerGroup;
-  double groupRows = choice.warpRows, groupColumns = choice.warpColumns;
+  double groupRows = choice.warpRows, groupColumns = getColumnsOfWarp(choice);
   if (isTransposed(choice))
     std::swap(groupRows, groupColumns);
   groupRows *= warpsPerGroup;
   double arithmetic = double(facts.sums) * busiest * choice.blockRows *
                       choice.blockColumns * choice.chunk /
                       multiplyAddsPerNanosecond;
-  double readBytes = double(facts.sums) * groups *
-                     (groupRows + groupColumns * groupRows / instructionRows) *
-                     choice.chunk * facts.elementBytes;
+  // Tiles of columns along the sum are one operand of an instruction.
+  double instructions = facts.isRhsAlongDepth ? 1 : countTiles(choice);
+  double readBytes =
+      double(facts.sums) * groups *
+      (groupRows * instructions + groupColumns * groupRows / instructionRows) *
+      choice.chunk * facts.elementBytes;
   double reads = busiest *
                  (readBytes + costOfCopies * getCopiedBytes(choice, facts)) /
                  lineBytes / cyclesPerNanosecond;
@@ -179,8 +192,12 @@ static double getStreamedBytes(const MmaChoice &choice,
 static bool keepsBlocks(const MmaChoice &choice, const ContractionFacts &facts,
                         const TargetDescription &target) {
   constexpr int64_t pieceBytes = 16 * rowBytes, mostSlots = 2;
-  int64_t slots = std::clamp<int64_t>(
-      choice.warpColumns * facts.elementBytes / rowBytes, 1, mostSlots);
+  int64_t slots = 0;
+  for (int64_t columns = getColumnsOfWarp(choice); columns > 0;
+       columns -= llvm::bit_floor<uint64_t>(columns))
+    slots += std::clamp<int64_t>(llvm::bit_floor<uint64_t>(columns) *
+                                     facts.elementBytes / rowBytes,
+                                 1, mostSlots);
   int64_t bytes =
       choice.sharedBytes + facts.sums * choice.warps * slots * pieceBytes;
   return choice.waves > 1 && choice.cluster == 1 && !isTransposed(choice) &&
@@ -275,7 +292,12 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
     int64_t widest =
         isTransposed(choice) ? choice.warpRows : choice.warpColumns;
     bool isWhole =
-        choice.warps > 0 &&
+        choice.warps > 0 && llvm::isPowerOf2_64(choice.warps) &&
+        llvm::isPowerOf2_64(choice.blockRows) &&
+        (countTiles(choice) == 1 ||
+         (!isTransposed(choice) &&
+          choice.warpColumns ==
+              int64_t(llvm::bit_floor<uint64_t>(choice.blockColumns)))) &&
         isAligned(facts.isRhsAlongDepth, choice.warpColumns * ofGroup,
                   choice.blockColumns) &&
         isAligned(facts.isLhsAlongDepth,
@@ -289,7 +311,10 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
       isWhole &= choice.blockColumns / choice.warpColumns % warpsPerGroup == 0;
     if (!isWhole || !fits(choice, facts, target))
       return;
-    choice.nanoseconds = estimate(choice, facts, target);
+    choice.nanoseconds =
+        estimateRange(facts, [&](const ContractionFacts &ofCall) {
+          return estimate(choice, ofCall, target);
+        });
     if (!best || choice.nanoseconds < best->nanoseconds)
       best = choice;
   };
@@ -308,16 +333,27 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
       }
     }
   };
+  int64_t pinnedColumns = facts.getPinnedColumns(pins.blockColumns);
+  std::vector<int64_t> widths = getPowers(leastColumns, widest, pinnedColumns);
+  // Others are tiles of powers of two. What threads store in rows of odd
+  // lengths takes addresses and masks, for which several tiles leave no
+  // registers.
+  constexpr int64_t unit = 16;
+  if (!pinnedColumns && facts.columns * facts.elementBytes % unit == 0)
+    for (int64_t width = leastColumns; width < widest; width += leastColumns)
+      if (!llvm::isPowerOf2_64(width))
+        widths.push_back(width);
   for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
-    for (int64_t blockColumns : getPowers(
-             leastColumns, widest, facts.getPinnedColumns(pins.blockColumns)))
+    for (int64_t blockColumns : widths) {
+      int64_t tile = llvm::bit_floor<uint64_t>(blockColumns);
       for (int64_t warpRows : getPowers(16, 32, pins.warpRows))
-        for (int64_t warpColumns :
-             getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
+        for (int64_t warpColumns : getPowers(tile / 2, tile, pins.warpColumns))
           considerTile(blockRows, blockColumns, warpRows, warpColumns);
+    }
   // Few rows are the instruction's N, of which there may be few.
-  int64_t fewRows =
-      std::max<int64_t>(llvm::PowerOf2Ceil(facts.rows), leastColumns);
+  int64_t fewRows = std::max<int64_t>(
+      llvm::PowerOf2Ceil(facts.mostRows ? facts.mostRows : facts.rows),
+      leastColumns);
   if (fewRows < instructionRows)
     for (int64_t blockRows : getPowers(fewRows, fewRows, pins.blockRows))
       for (int64_t blockColumns :

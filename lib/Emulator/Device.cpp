@@ -79,7 +79,7 @@ public:
   }
 
   Status launch(size_t number, void *const *args, size_t count, Stream,
-                uint32_t) override {
+                const SizedLaunch &) override {
     return Status::failure("device 'emu' needs to know what memory kernel '" +
                            kernels[number].info.name +
                            "' is given; run it through an executable");
@@ -87,7 +87,7 @@ public:
 
   Status launchWithin(size_t number, void *const *args,
                       const ArgumentExtent *extents, size_t count, Stream,
-                      uint32_t blocks) override;
+                      const SizedLaunch &sized) override;
   bool looksAtExtents() const override { return true; }
 
   KernelAttributes attributes(size_t number) const override {
@@ -171,13 +171,14 @@ static Status encodeMap(const TensorMapInfo &info, void *const *args,
 
 Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                                      const ArgumentExtent *extents,
-                                     size_t count, Stream, uint32_t blocks) {
+                                     size_t count, Stream,
+                                     const SizedLaunch &sized) {
   const EmulatedKernel &kernel = kernels[number];
   Launch launch;
   launch.kernel = kernel.info.name;
   launch.grid = kernel.info.grid;
-  if (blocks != 0)
-    launch.grid[0] = blocks;
+  if (sized.blocks != 0)
+    launch.grid[0] = sized.blocks;
   launch.block = kernel.info.block;
   launch.dynamicSharedBytes = kernel.info.sharedBytes;
   launch.machine = machine;
@@ -188,9 +189,11 @@ Status EmulatedKernels::launchWithin(size_t number, void *const *args,
                            std::to_string(kernel.summary.parameters.size()) +
                            " arguments, got " +
                            std::to_string(count + kernel.info.maps.size()));
-  for (size_t i = 0; i < kernel.info.maps.size(); ++i) {
-    Status status = encodeMap(kernel.info.maps[i], args,
-                              kernel.summary.parameters[i], launch);
+  const std::vector<TensorMapInfo> &maps =
+      sized.maps ? *sized.maps : kernel.info.maps;
+  for (size_t i = 0; i < maps.size(); ++i) {
+    Status status =
+        encodeMap(maps[i], args, kernel.summary.parameters[i], launch);
     if (!status.ok())
       return status;
   }

@@ -34,7 +34,7 @@ public:
   // UBSan reads the type of a function in front of its code; this has none.
   LLVM_NO_SANITIZE("function")
   Status launch(size_t kernel, void *const *args, size_t, Stream,
-                uint32_t) override {
+                const SizedLaunch &) override {
     kernels[kernel](args);
     return Status::success();
   }

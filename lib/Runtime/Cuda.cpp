@@ -133,7 +133,7 @@ public:
               int minor);
 
   Status launch(size_t index, void *const *args, size_t count, Stream stream,
-                uint32_t blocks) override {
+                const SizedLaunch &sized) override {
     void *parameters[maxKernelArguments + maxTensorMaps];
     CurrentContext current(driver, context);
     if (!current.status().ok())
@@ -142,13 +142,15 @@ public:
     for (size_t i = 0; i < count; ++i)
       parameters[kernel.maps.size() + i] = const_cast<void **>(&args[i]);
     CUtensorMap maps[maxTensorMaps];
-    for (size_t i = 0; i < kernel.maps.size(); ++i) {
-      Status status = encodeMap(kernel, kernel.maps[i], args, maps[i]);
+    const std::vector<TensorMapInfo> &infos =
+        sized.maps ? *sized.maps : kernel.maps;
+    for (size_t i = 0; i < infos.size(); ++i) {
+      Status status = encodeMap(kernel, infos[i], args, maps[i]);
       if (!status.ok())
         return status;
       parameters[i] = &maps[i];
     }
-    const uint32_t gridX = blocks != 0 ? blocks : kernel.grid[0];
+    const uint32_t gridX = sized.blocks != 0 ? sized.blocks : kernel.grid[0];
     if (kernel.programmatic && driver.launchKernelEx)
       return launchProgrammatically(kernel, gridX, parameters, stream);
     CUresult result = driver.launchKernel(

@@ -24,8 +24,8 @@ KernelAttributes LoadedKernels::attributes(size_t) const { return {}; }
 
 Status LoadedKernels::launchWithin(size_t kernel, void *const *args,
                                    const ArgumentExtent *, size_t count,
-                                   Stream stream, uint32_t blocks) {
-  return launch(kernel, args, count, stream, blocks);
+                                   Stream stream, const SizedLaunch &sized) {
+  return launch(kernel, args, count, stream, sized);
 }
 
 std::string LoadedKernels::counters() const { return {}; }

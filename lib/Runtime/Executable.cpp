@@ -122,6 +122,16 @@ std::vector<ArgumentExtent> Executable::extentsOf(const Launch &launch,
   return result;
 }
 
+std::vector<TensorMapInfo> Executable::mapsOf(const KernelInfo &kernel,
+                                              const int64_t *sizes) const {
+  std::vector<TensorMapInfo> result = kernel.maps;
+  for (TensorMapInfo &map : result)
+    for (std::vector<int64_t> *numbers : {&map.extents, &map.strides})
+      for (int64_t &number : *numbers)
+        number = evaluateNumber(number, header.sizes, sizes);
+  return result;
+}
+
 const TensorInfo &Executable::buffer(size_t index) const {
   return index < header.inputs.size()
              ? header.inputs[index]
@@ -296,14 +306,19 @@ Status Executable::launch(Which which, const Arguments &arguments,
     for (size_t i = 0; i < launch.slotCount; ++i)
       args[i] = getArgument(slot[i]);
     const KernelInfo &kernel = header.kernels[launch.kernel];
-    uint32_t blocks = 0;
+    SizedLaunch sized;
     if (!kernel.axes.empty()) {
       Result<uint32_t> needed = getBlocks(kernel, arguments.sizes);
       if (!needed.ok())
         return needed.status();
       if (*needed == 0)
         continue; // nothing to do
-      blocks = *needed;
+      sized.blocks = *needed;
+    }
+    std::vector<TensorMapInfo> maps;
+    if (!header.sizes.empty() && !kernel.maps.empty()) {
+      maps = mapsOf(kernel, sizes);
+      sized.maps = &maps;
     }
     std::vector<ArgumentExtent> own;
     const ArgumentExtent *within = extents.data() + launch.firstSlot;
@@ -312,7 +327,7 @@ Status Executable::launch(Which which, const Arguments &arguments,
       within = own.data();
     }
     Status status = kernels->launchWithin(launch.kernel, args, within,
-                                          launch.slotCount, stream, blocks);
+                                          launch.slotCount, stream, sized);
     if (!status.ok())
       return status;
   }

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from numeric import check, randn, run, sum_units, wanted
+from torch.export import Dim
 
 import deplo
 from deplo.errors import Error
@@ -33,6 +34,10 @@ def check_linear(m, n, k, schedule, device, dtype=torch.bfloat16):
         (13, 200, 136, "block=16x64,warp_tile=16x16,stages=2,split_k=1"),
         (30, 300, 72, "block=32x128,warp_tile=32x16,stages=2,split_k=1"),
         (32, 136, 264, "block=32x128,warp_tile=32x32,stages=3,split_k=1"),
+        # Blocks of two and of three tiles.
+        (130, 200, 136, "block=128x96,warp_tile=16x64,stages=2,split_k=1"),
+        (70, 300, 200, "block=64x144,warp_tile=16x128,stages=3,split_k=1"),
+        (256, 120, 72, "block=128x112,warp_tile=32x64,stages=2,split_k=1"),
         # Rows that are no multiple of 16 bytes: no tensor map, but wgmma all the same.
         (96, 64, 100, "split_k=1"),
     ],
@@ -54,6 +59,8 @@ def test_linear_without(step):
         ("NN", "block=64x256,warp_tile=16x128,stages=3"),
         ("NN", "block=64x32,warp_tile=16x32,stages=2,warp_specialize=never"),
         ("NN", "block=64x128,warp_tile=16x128,stages=2,tma_copy=never"),
+        ("NN", "block=64x192,warp_tile=16x128,stages=2"),
+        ("NN", "block=128x80,warp_tile=16x64,stages=3"),
         # Both along what isn't summed over.
         ("TN", "block=128x128,warp_tile=32x128,stages=2"),
         ("TT", "block=64x128,warp_tile=16x64,stages=2"),
@@ -234,6 +241,50 @@ def test_blocks_that_stay(store, stages):
         function, (x, w, bias), device="cuda", target="sm_90a", schedule=pins, ptxas=False
     )
     assert "tile.each_tile blocks 132" in compiled.ir("tile")
+
+
+@pytest.mark.parametrize("schedule", ["", "block=64x64,warp_tile=16x64,stages=2", "cluster=2"])
+def test_rows_that_a_call_gives(schedule):
+    """Tensor maps have the sizes of each call: one kernel for all of them."""
+
+    def function(x, w, bias):
+        return F.relu(F.linear(x, w, bias))
+
+    n, k = 88, 256
+    w, bias = randn(n, k, dtype=torch.bfloat16, seed=1), randn(n, dtype=torch.bfloat16, seed=2)
+    compiled = deplo.compile(
+        function,
+        [randn(8, k, dtype=torch.bfloat16), w, bias],
+        device="emu",
+        target="sm_90a",
+        schedule=f"atom=wgmma,split_k=1,{schedule}".rstrip(","),
+        dynamic_shapes=({0: Dim("rows", min=0, max=5000)}, None, None),
+    )
+    assert "tile.tma_copy" in compiled.ir("tile")
+    for m in (0, 1, 7, 64, 129, 300):
+        x = randn(m, k, dtype=torch.bfloat16)
+        scale = x.double().abs() @ w.double().abs().t() + bias.double().abs()
+        want = function(x.double(), w.double(), bias.double())
+        check(compiled(x, w, bias), want, sum_units(k) + 8, scale, f"{m} rows")
+
+
+def test_strides_that_a_call_gives():
+    """Rows of a batch: how far apart its matrices are depends on them."""
+    n, k = 40, 72
+    w = randn(3, k, n, dtype=torch.bfloat16, seed=1)
+    compiled = deplo.compile(
+        torch.matmul,
+        [randn(3, 8, k, dtype=torch.bfloat16), w],
+        device="emu",
+        target="sm_90a",
+        schedule="atom=wgmma,split_k=1",
+        dynamic_shapes=({1: Dim("rows", min=0, max=5000)}, None),
+    )
+    assert compiled.ir("tile").count("tile.tma_copy") == 2
+    for m in (0, 1, 65, 130):
+        x = randn(3, m, k, dtype=torch.bfloat16)
+        scale = x.double().abs() @ w.double().abs()
+        check(compiled(x, w), x.double() @ w.double(), sum_units(k) + 4, scale, f"{m} rows")
 
 
 def test_chosen_by_itself():

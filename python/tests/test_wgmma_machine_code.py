@@ -23,6 +23,8 @@ CASES = {
     "clusters_of_four": (128, 3584, 18944, ""),
     "packed": (1024, 2949, 1021, ""),
     "cluster": (128, 3584, 3584, "block=64x128,warp_tile=16x128,stages=6,cluster=2,split_k=1"),
+    "columns_192": (512, 5632, 2048, "block=128x192,warp_tile=16x128,stages=4,split_k=1"),
+    "columns_176": (2048, 5632, 2048, "block=256x176,warp_tile=32x128,stages=4,split_k=1"),
     "two_blocks": (512, 5632, 2048, "block=64x128,warp_tile=16x128,stages=4,split_k=1"),
 }
 

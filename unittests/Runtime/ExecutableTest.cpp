@@ -22,11 +22,18 @@ public:
       : kernels(std::move(kernels)) {}
 
   Status launch(size_t kernel, void *const *args, size_t count, Stream,
-                uint32_t blocks) override {
+                const SizedLaunch &sized) override {
     const std::string &name = kernels[kernel].name;
+    if (name == "mapped") {
+      const TensorMapInfo &map = sized.maps->front();
+      auto *to = static_cast<float *>(args[1]);
+      to[0] = float(map.extents[1]);
+      to[1] = float(map.strides[1]);
+      return Status::success();
+    }
     if (name == "sized" && count == 3) {
       auto size = reinterpret_cast<intptr_t>(args[2]);
-      std::fill_n(static_cast<float *>(args[1]), size, float(blocks));
+      std::fill_n(static_cast<float *>(args[1]), size, float(sized.blocks));
       return Status::success();
     }
     if (name == "broken" || count != 2)
@@ -143,6 +150,24 @@ TEST(SizesTest, RunsGiveSizesAndGridsFollow) {
     for (int64_t i = 0; i < testLength; ++i)
       EXPECT_EQ(buffers.y[i], i < size ? blocks : -1) << size << " " << i;
   }
+}
+
+TEST(SizesTest, TensorMapsFollow) {
+  Package package = makeSized();
+  package.manifest.kernels[0].name = "mapped";
+  TensorMapInfo map;
+  map.extents = {8, 1048583, 3};
+  map.strides = {16, 16 * int64_t(1048583)};
+  map.box = {8, 4, 1};
+  package.manifest.kernels[0].maps = {map};
+  std::unique_ptr<Executable> executable = load(package);
+  ASSERT_TRUE(executable);
+  Buffers buffers(1);
+  void *pointers[] = {buffers.x, buffers.y};
+  const int64_t size = 5;
+  ASSERT_TRUE(executable->run(pointers, 2, &size, 1, nullptr).ok());
+  EXPECT_EQ(buffers.y[0], 5);
+  EXPECT_EQ(buffers.y[1], 80);
 }
 
 TEST(SizesTest, EmptyTensorsMayBeNull) {

@@ -68,6 +68,14 @@ struct ArgumentExtent {
   bool isInitialized = true;
 };
 
+/// What a launch has for the sizes of a call.
+struct SizedLaunch {
+  /// Of the grid; 0 for as many as the manifest says.
+  uint32_t blocks = 0;
+  /// The kernel's tensor maps; null for those of the manifest.
+  const std::vector<TensorMapInfo> *maps = nullptr;
+};
+
 /// The kernels of one package, ready to be launched. Thread-safe.
 class LoadedKernels {
 public:
@@ -75,16 +83,16 @@ public:
 
   /// Enqueues kernel number `kernel` of the manifest on `stream`, or runs it
   /// at once on a synchronous device. `args` holds the `count` pointers that
-  /// are the kernel's arguments; it is read before the call returns. With
-  /// `blocks`, the grid has so many in place of what the manifest says.
+  /// are the kernel's arguments; it is read before the call returns. What
+  /// depends on sizes is as `sized` says, in place of the manifest.
   virtual Status launch(size_t kernel, void *const *args, size_t count,
-                        Stream stream, uint32_t blocks = 0) = 0;
+                        Stream stream, const SizedLaunch &sized = {}) = 0;
 
   /// The same, knowing what each argument points to: for devices that check
   /// what kernels do. By default `extents` is not looked at.
   virtual Status launchWithin(size_t kernel, void *const *args,
                               const ArgumentExtent *extents, size_t count,
-                              Stream stream, uint32_t blocks = 0);
+                              Stream stream, const SizedLaunch &sized = {});
   virtual bool looksAtExtents() const { return false; }
 
   virtual KernelAttributes attributes(size_t kernel) const;

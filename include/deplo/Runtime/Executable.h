@@ -122,6 +122,9 @@ private:
                                         const int64_t *sizes) const;
   Status checkBuffers(void *const *buffers, size_t count) const;
   Status checkSizes(const int64_t *sizes, size_t count) const;
+  /// The tensor maps of tensors of sizes that a run gives.
+  std::vector<TensorMapInfo> mapsOf(const KernelInfo &kernel,
+                                    const int64_t *sizes) const;
   /// The blocks of a grid whose extents depend on sizes.
   Result<uint32_t> getBlocks(const KernelInfo &kernel,
                              const int64_t *sizes) const;

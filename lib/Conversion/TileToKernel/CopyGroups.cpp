@@ -3,6 +3,8 @@
 
 #include "CopyGroups.h"
 
+#include "deplo/Analysis/ContractionLayouts.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -58,6 +60,76 @@ bool CopyGroups::isJoined(Value token, Value following) const {
   }
 }
 
+SmallVector<tile::AsyncDotOp> CopyGroups::getDots(tile::AsyncDotOp last) const {
+  SmallVector<tile::AsyncDotOp> dots = {last};
+  for (Operation *op = last->getPrevNode(); op; op = op->getPrevNode())
+    if (next.lookup(op) == dots.back())
+      dots.push_back(cast<tile::AsyncDotOp>(op));
+  std::reverse(dots.begin(), dots.end());
+  return dots;
+}
+
+SmallVector<tile::AllocOp> CopyGroups::getRings(tile::AllocOp ring) const {
+  for (auto [before, after] : following)
+    if (after == ring)
+      return getRings(cast<tile::AllocOp>(before));
+  SmallVector<tile::AllocOp> rings = {ring};
+  while (Operation *after = following.lookup(rings.back()))
+    rings.push_back(cast<tile::AllocOp>(after));
+  return rings;
+}
+
+/// The ring whose slot has the columns of `dot`, a row of which is summed over;
+/// null if it has others, or if warpgroups share them out.
+static tile::AllocOp getRingOfColumns(tile::AsyncDotOp dot) {
+  constexpr int64_t period = 8; // rows of a swizzle
+  auto slot = dot.getRhs().getDefiningOp<tile::SlotOp>();
+  if (!slot || dot.isOfPieces())
+    return {};
+  tile::BufferType type = slot.getResult().getType();
+  ArrayRef<int64_t> warps = dot.getAtom().getWarps(), dims = dot.getRhsDims();
+  auto [row, column] = dot.getRowAndColumn();
+  bool isAlong = type.getRank() == 2 && dims.front() == int64_t(column) &&
+                 type.getShape().front() % period == 0;
+  return isAlong && warps[column] == 1 &&
+                 getWgmmaDims(warps, row, column).first == row
+             ? slot.getRing().getDefiningOp<tile::AllocOp>()
+             : tile::AllocOp();
+}
+
+void CopyGroups::join(tile::AsyncDotOp dot, tile::AsyncDotOp after) {
+  constexpr int64_t mostColumns = 256;
+  tile::AllocOp own = getRingOfColumns(dot), its = getRingOfColumns(after);
+  if (!own || !its || own == its || dot.getLhs() != after.getLhs() ||
+      dot.getLhsDims() != after.getLhsDims() ||
+      dot.getRhsDims() != after.getRhsDims() ||
+      dot.getAtom() != after.getAtom())
+    return;
+  if (dot.getRhs().getDefiningOp<tile::SlotOp>().getSlot() !=
+      after.getRhs().getDefiningOp<tile::SlotOp>().getSlot())
+    return;
+  SmallVector<Operation *> way = getWay(dot.getToken());
+  if (way.empty() || way != getWay(after.getToken()))
+    return;
+  if (following.lookup(own) != its) {
+    // Both are of one length, and none has neighbours there yet.
+    tile::BufferType type = own.getType(), other = its.getType();
+    if (following.contains(own) || getRings(its).front() != its ||
+        type.getShape().front() != other.getShape().front() ||
+        type.getShape().back() != other.getShape().back() ||
+        type.getLayout() != other.getLayout())
+      return;
+    int64_t columns = 0;
+    for (tile::AllocOp head : {own, its})
+      for (tile::AllocOp ring : getRings(head))
+        columns += ring.getType().getShape()[1];
+    if (columns > mostColumns)
+      return;
+    following[own] = its;
+  }
+  next[dot] = after;
+}
+
 /// Whether what `loop` hands on from one iteration to the next are the groups
 /// that it was entered with.
 static bool carriesWholeGroups(const CopyGroups &groups, scf::ForOp loop) {
@@ -78,9 +150,18 @@ static bool carriesWholeGroups(const CopyGroups &groups, scf::ForOp loop) {
 CopyGroups::CopyGroups(tile::KernelOp kernel) {
   kernel->walk([&](Block *block) {
     tile::AsyncCopyOp last;
+    tile::AsyncDotOp lastDot;
     for (Operation &op : *block) {
       if (isa<tile::AwaitOp>(op) || op.getNumRegions() != 0)
         last = {};
+      // Between contractions nothing happens.
+      if (!isa<tile::AsyncDotOp>(op) && !isPure(&op))
+        lastDot = {};
+      if (auto dot = dyn_cast<tile::AsyncDotOp>(op)) {
+        if (lastDot)
+          join(lastDot, dot);
+        lastDot = dot;
+      }
       auto copy = dyn_cast<tile::AsyncCopyOp>(op);
       if (!copy)
         continue;

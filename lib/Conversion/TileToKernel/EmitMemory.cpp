@@ -50,6 +50,9 @@ Value KernelEmitter::allocateShared(int64_t bytes, int64_t alignment) {
 }
 
 void KernelEmitter::emitAlloc(tile::AllocOp op) {
+  SmallVector<tile::AllocOp> rings = copyGroups.getRings(op);
+  if (rings.size() > 1)
+    return emitRings(rings);
   // Units beside the threads swizzle addresses, not offsets in the buffer.
   constexpr int64_t widestAccess = 16;
   int64_t period = op.getType().getModel().swizzle.getPeriod();
@@ -63,9 +66,35 @@ void KernelEmitter::emitAlloc(tile::AllocOp op) {
                                                      : widestAccess)));
 }
 
+/// The first slots of all `rings`, then the second ones, and so on.
+void KernelEmitter::emitRings(MutableArrayRef<tile::AllocOp> rings) {
+  if (mapping.contains(rings.front().getResult()))
+    return;
+  tile::BufferType first = rings.front().getType();
+  int64_t slots = first.getShape().front(), bytes = 0;
+  SmallVector<int64_t> starts;
+  for (tile::AllocOp ring : rings) {
+    starts.push_back(bytes);
+    bytes += ring.getType().getSizeInBytes() / slots;
+  }
+  Value memory =
+      allocateShared(slots * bytes, first.getModel().swizzle.getPeriod());
+  for (auto [ring, start] : llvm::zip_equal(rings, starts)) {
+    bytesBetweenSlots[ring.getResult()] = bytes;
+    mapping.map(ring.getResult(),
+                LLVM::GEPOp::create(
+                    builder, memory.getType(), builder.getI8Type(), memory,
+                    ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(start)})
+                    .getResult());
+  }
+}
+
 void KernelEmitter::emitSlot(tile::SlotOp op) {
   tile::BufferType slot = op.getResult().getType();
-  int64_t elements = slot.getSizeInBytes() / getBytes(slot.getElementType());
+  auto found = bytesBetweenSlots.find(op.getRing());
+  int64_t elements = (found == bytesBetweenSlots.end() ? slot.getSizeInBytes()
+                                                       : found->second) /
+                     getBytes(slot.getElementType());
   Value ring = lookup(op.getRing());
   mapping.map(
       op.getResult(),
@@ -293,18 +322,21 @@ static bool completeUpTo(SmallVector<Value> &inFlight, ValueRange tokens) {
   return any;
 }
 
+unsigned KernelEmitter::countGroups(ArrayRef<Value> tokens) const {
+  unsigned count = 0;
+  for (const Value &token : tokens)
+    count +=
+        &token == tokens.begin() || !copyGroups.isJoined(*(&token - 1), token);
+  return count;
+}
+
 /// Groups complete in order: waiting for one leaves those committed after it
 /// in flight.
 void KernelEmitter::emitAwait(tile::AwaitOp op) {
-  if (completeUpTo(inFlight, op.getTokens())) {
-    unsigned after = 0;
-    for (const Value &token : inFlight)
-      after += &token == inFlight.begin() ||
-               !copyGroups.isJoined(*(&token - 1), token);
-    NVVM::CpAsyncWaitGroupOp::create(builder, after);
-  }
+  if (completeUpTo(inFlight, op.getTokens()))
+    NVVM::CpAsyncWaitGroupOp::create(builder, countGroups(inFlight));
   if (completeUpTo(dotsInFlight, op.getTokens()))
-    NVVM::WgmmaWaitGroupSyncOp::create(builder, dotsInFlight.size());
+    NVVM::WgmmaWaitGroupSyncOp::create(builder, countGroups(dotsInFlight));
 }
 
 /// Tokens in flight that a loop carries have other names in its body. Fails if

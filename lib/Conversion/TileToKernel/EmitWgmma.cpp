@@ -129,15 +129,31 @@ Value KernelEmitter::createWgmma(const WgmmaTile &tile, Value sums,
 }
 
 void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
-  WgmmaTile tile = getWgmmaTile(op);
-  bool isZero = matchPattern(op.getAccumulator(), m_AnyZeroFloat());
-  SmallVector<Value> elements = unpack(lookup(op.getAccumulator()));
+  if (!copyGroups.isLast(op))
+    return;
+  SmallVector<tile::AsyncDotOp> dots = copyGroups.getDots(op);
+  WgmmaTile tile = getWgmmaTile(dots.front());
+  bool isZero = llvm::all_of(dots, [](tile::AsyncDotOp dot) {
+    return matchPattern(dot.getAccumulator(), m_AnyZeroFloat());
+  });
+  // Of a thread in each block of rows: those of all columns.
+  int64_t blocks = tile.rows / WgmmaTile::instructionRows;
+  SmallVector<SmallVector<Value>> ofDots;
+  tile.columns = 0;
+  for (tile::AsyncDotOp dot : dots) {
+    ofDots.push_back(unpack(lookup(dot.getAccumulator())));
+    tile.columns += 2 * ofDots.back().size() / blocks;
+  }
   int64_t sums = tile.getNumSums();
+  SmallVector<Value> elements;
+  for (int64_t block = 0; block < blocks; ++block)
+    for (ArrayRef<Value> ofDot : ofDots)
+      llvm::append_range(elements, ofDot.slice(block * ofDot.size() / blocks,
+                                               ofDot.size() / blocks));
   Type sumsType = LLVM::LLVMStructType::getLiteral(
       builder.getContext(), SmallVector<Type>(sums, builder.getF32Type()));
   NVVM::WgmmaFenceAlignedOp::create(builder);
-  for (int64_t block = 0; block * WgmmaTile::instructionRows < tile.rows;
-       ++block) {
+  for (int64_t block = 0; block < blocks; ++block) {
     Value accumulator = LLVM::UndefOp::create(builder, sumsType);
     for (int64_t i = 0; i < sums && !isZero; ++i)
       accumulator = LLVM::InsertValueOp::create(builder, accumulator,
@@ -153,8 +169,17 @@ void KernelEmitter::emitAsyncDot(tile::AsyncDotOp op) {
           LLVM::ExtractValueOp::create(builder, accumulator, i);
   }
   NVVM::WgmmaGroupSyncAlignedOp::create(builder);
-  mapping.map(op.getResult(), pack(elements));
-  dotsInFlight.push_back(op.getToken());
+  const Value *next = elements.begin();
+  for (int64_t block = 0; block < blocks; ++block)
+    for (SmallVector<Value> &ofDot : ofDots) {
+      int64_t count = ofDot.size() / blocks;
+      std::copy_n(next, count, ofDot.begin() + block * count);
+      next += count;
+    }
+  for (auto [dot, ofDot] : llvm::zip_equal(dots, ofDots)) {
+    mapping.map(dot.getResult(), pack(ofDot));
+    dotsInFlight.push_back(dot.getToken());
+  }
 }
 
 } // namespace deplo

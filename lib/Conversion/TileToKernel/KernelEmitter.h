@@ -203,11 +203,14 @@ private:
   void emitGather(tile::GatherOp op);
   void emitStore(tile::StoreOp op);
   void emitAlloc(tile::AllocOp op);
+  void emitRings(llvm::MutableArrayRef<tile::AllocOp> rings);
   void emitRead(tile::ReadOp op);
   void emitWrite(tile::WriteOp op);
   void emitCopy(tile::CopyOp op);
   void emitAsyncCopy(tile::AsyncCopyOp op);
   void emitAwait(tile::AwaitOp op);
+  /// Groups of `tokens`, which follow one another.
+  unsigned countGroups(llvm::ArrayRef<mlir::Value> tokens) const;
   void emitIota(tile::IotaOp op);
   void emitInBounds(tile::InBoundsOp op);
   void emitMisalignment(tile::MisalignmentOp op);
@@ -330,6 +333,8 @@ private:
   mlir::Block *entry = nullptr;
   int64_t sharedBytes = 0, sharedAlignment = 16;
   CopyGroups copyGroups;
+  /// From one slot to the next one in rings that lie side by side, in bytes.
+  llvm::DenseMap<mlir::Value, int64_t> bytesBetweenSlots;
   /// Tokens of asynchronous copies in the order in which they started, and of
   /// groups of contractions in the order of their commits.
   llvm::SmallVector<mlir::Value> inFlight, dotsInFlight;

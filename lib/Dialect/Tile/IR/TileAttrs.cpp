@@ -253,8 +253,10 @@ LogicalResult ScheduleAttr::verify(
                        << ", expected a power of two";
   };
   for (int64_t size : block) // C1
-    if (failed(check("block", size)))
-      return failure();
+    if (size < 1 || (atom != AtomKind::Wgmma && !isPowerOfTwo(size)))
+      return emitError() << "schedule has block = " << size << ", expected "
+                         << (atom == AtomKind::Wgmma ? "a positive number"
+                                                     : "a power of two");
   if (failed(check("warps", warps)) || failed(check("vector", vector)) ||
       failed(check("unroll", unroll)))
     return failure();

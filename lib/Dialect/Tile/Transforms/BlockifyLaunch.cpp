@@ -14,10 +14,13 @@
 //     %s = tile.reduce [add] %b axis 1 : tensor<2x4096xf32> -> tensor<2xf32>
 //
 // Legality. Axes are parallel by construction and iterations share nothing, so
-// any division is right. Sizes become powers of two; what is beyond the extent
-// is not read (zero), not written, and the identity of the monoid where it
-// would enter a reduction. Limits of the target on threads and blocks are
-// checked.
+// any division is right. Sizes become powers of two (of contractions, tiles
+// that are no powers of two become several that are: SplitTiles.cpp); what is
+// beyond the extent is not read (zero), not written, and the identity of the
+// monoid where it would enter a reduction. Limits of the target on threads and
+// blocks are checked.
+
+#include "ClusterSupport.h"
 
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
@@ -65,8 +68,11 @@ static LogicalResult checkLimits(KernelOp kernel, ArrayRef<int64_t> block,
            << "has " << kernel.getAxes().size() << " axes, and block has "
            << block.size() << " sizes; give one size for each axis"
            << (folds ? " and one for the columns that it folds" : "");
+  // Of contractions splitTiles makes tiles that are powers of two.
+  bool hasDot = kernel.walk([](DotOp) { return WalkResult::interrupt(); })
+                    .wasInterrupted();
   for (int64_t size : block)
-    if (size < 1 || !llvm::isPowerOf2_64(size))
+    if (size < 1 || (!llvm::isPowerOf2_64(size) && !hasDot))
       return kernel.emitOpError()
              << "block size must be a power of two, got " << size;
   if (warps < 1 || !llvm::isPowerOf2_64(warps))
@@ -218,6 +224,13 @@ LogicalResult blockifyLaunch(KernelOp kernel, ArrayRef<int64_t> block,
       maskFold(scan, scan.getKind(), scan.getInputMutable(), scan.getAxis(),
                dims);
   });
+  for (auto [axis, size] :
+       llvm::enumerate(block.take_front(kernel.getAxes().size()))) {
+    std::string reason;
+    if (!llvm::isPowerOf2_64(size) && failed(splitTiles(kernel, axis, reason)))
+      return kernel.emitOpError() << "can't split tiles of " << size << ": "
+                                  << reason << "; use a power of two";
+  }
   // The constants that were separated, and the masks.
   IRRewriter rewriter(kernel.getContext());
   DominanceInfo dominance(kernel);

@@ -90,7 +90,7 @@ SmallVector<TileStart> findStarts(KernelOp kernel, const TileDims &dims,
     found.push_back(
         {&access.getIndicesMutable()[box.dims[*dim]], box.steps[*dim]});
   };
-  for (Operation &op : *kernel.getBody()) {
+  kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op)) {
       addAccess(load, dims.getClasses(load.getResult()));
     } else if (auto store = dyn_cast<StoreOp>(op)) {
@@ -102,7 +102,7 @@ SmallVector<TileStart> findStarts(KernelOp kernel, const TileDims &dims,
       if (findDim(dims.getClasses(iota.getResult()), row))
         found.push_back({&iota.getStartMutable(), 1});
     }
-  }
+  });
   return found;
 }
 

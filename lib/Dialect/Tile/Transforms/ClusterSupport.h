@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What cluster_reduce does with rows and with contractions.
+// What steps that move the starts of tiles have in common: cluster_reduce, of
+// rows and of contractions, and blockify_launch of contractions.
 
 #ifndef DEPLO_LIB_DIALECT_TILE_TRANSFORMS_CLUSTERSUPPORT_H
 #define DEPLO_LIB_DIALECT_TILE_TRANSFORMS_CLUSTERSUPPORT_H
@@ -18,10 +19,15 @@ struct TileStart {
   int64_t step;
 };
 
-/// The starts of all accesses, numbers and masks of the kernel's own operations
-/// along dimension `number`.
+/// The starts of all accesses, numbers and masks along dimension `number`.
 llvm::SmallVector<TileStart> findStarts(KernelOp kernel, const TileDims &dims,
                                         unsigned number);
+
+/// Makes each tile along `axis`, of which a block has a number that is no power
+/// of two, several that are. Leaves the kernel as it is and gives the reason if
+/// it can't.
+mlir::LogicalResult splitTiles(KernelOp kernel, unsigned axis,
+                               std::string &reason);
 
 /// The axes of `kernel` and one more, the last; returns its value.
 mlir::Value addClusterAxis(KernelOp kernel, int64_t extent, int64_t slice);

@@ -166,13 +166,8 @@ bool suitsTensorMap(loop::LoadOp load, MemRefType type,
   constexpr int64_t unit = 16, mostDims = 5;
   auto [strides, offset] = type.getStridesAndOffset();
   int64_t bytes = type.getElementTypeBitWidth() / 8;
-  SmallVector<int64_t> numbers(type.getShape());
-  llvm::append_range(numbers, strides);
-  numbers.push_back(offset);
   if (alignment < unit || type.getRank() > mostDims || load.getOtherwise() ||
-      llvm::any_of(numbers,
-                   [&](int64_t number) { return sizes.isSymbolic(number); }) ||
-      offset * bytes % unit != 0)
+      sizes.isSymbolic(offset) || offset * bytes % unit != 0)
     return false;
   // Boxes begin at multiples of a tile's sizes, and of what is added to these.
   SmallVector<AffineExpr> zeros(load.getMap().getNumDims(),

@@ -26,6 +26,15 @@ static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   return number;
 }
 
+/// A power of two or a multiple of 16, which tiles of wgmma can be made of.
+static FailureOr<int64_t> parseBlockSize(StringRef text) {
+  constexpr int64_t unit = 16;
+  int64_t number;
+  if (!text.getAsInteger(10, number) && number > 0 && number % unit == 0)
+    return number;
+  return parsePower(text, /*allowsZero=*/false);
+}
+
 static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
   StringRef name = text.split('=').first.trim();
   StringRef value = text.split('=').second.trim();
@@ -38,11 +47,14 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     value.split(texts, 'x');
     std::vector<int64_t> sizes;
     for (StringRef size : texts)
-      if (auto number = parsePower(size, /*allowsZero=*/false);
+      if (auto number = name == "block"
+                            ? parseBlockSize(size)
+                            : parsePower(size, /*allowsZero=*/false);
           succeeded(number))
         sizes.push_back(*number);
     if (name == "block" && sizes.size() != texts.size())
-      return bad("powers of two such as 1x64, one for each parallel axis");
+      return bad("powers of two such as 1x64, one for each parallel axis; "
+                 "columns of wgmma may be other multiples of 16");
     if (name != "block" && (sizes.size() != 2 || texts.size() != 2))
       return bad("two powers of two such as 8x4, rows and columns");
     if (name == "block")

@@ -75,6 +75,9 @@ LogicalResult SelectSchedulePass::select(loop::KernelOp kernel,
   SchedulePins numbers;
   if (llvm::none_of(getOperation().getOps<loop::KernelOp>(), isContraction))
     numbers = pins.numbers;
+  if (numbers.block && !llvm::all_of(*numbers.block, llvm::isPowerOf2_64))
+    return kernel.emitOpError("has no schedule: ")
+           << "block has a size that is no power of two";
   ScheduleFacts facts =
       getScheduleFacts(kernel, alignment, SymbolicSizes::get(kernel));
   std::string error;
@@ -191,6 +194,12 @@ LogicalResult SelectSchedulePass::select(loop::Contraction contraction,
            << given.block->back() << "; give it as many";
   bool isMma = suitsMma(contraction, mode, target);
   bool hasPieces = kernel->hasAttr(piecesAttrName);
+  if (given.block && !llvm::all_of(*given.block, llvm::isPowerOf2_64) &&
+      (pins.atom != AtomKind::Wgmma || hasPieces))
+    return kernel.emitOpError("has no schedule: ")
+           << "block has a size that is no power of two, which only columns of "
+              "wgmma of f16 or bf16 may be; pin atom=wgmma, or use powers of "
+              "two";
   if (pins.atom.value_or(AtomKind::FMA) != AtomKind::FMA && !isMma)
     return kernel.emitOpError("has no schedule: ")
            << "tensor cores of " << target.chip

@@ -93,11 +93,9 @@ std::string tile::findTmaProblem(CopyOp copy, int64_t alignment) {
   int64_t offset;
   if (failed(memref.getStridesAndOffset(strides, offset)))
     return "copies a memref without strides";
-  strides.push_back(offset);
-  llvm::append_range(strides, memref.getShape());
-  if (llvm::any_of(strides,
-                   [&](int64_t number) { return sizes.isSymbolic(number); }))
-    return "sizes of the memref are not known before the launch";
+  // A launch knows sizes and strides, which are those of its tensor maps.
+  if (sizes.isSymbolic(offset))
+    return "where the memref starts is not known before the launch";
   if (copy.getSteps() &&
       llvm::any_of(*copy.getSteps(), [](int64_t step) { return step != 1; }))
     return "copies elements that are not neighbours";

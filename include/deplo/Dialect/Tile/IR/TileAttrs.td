@@ -174,7 +174,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
       `persist_blocks`: whether the step is taken.
 
     Constraints:
-    - C1: block sizes, warps, vector and unroll are powers of two.
+    - C1: block sizes, warps, vector and unroll are powers of two; block sizes of
+      wgmma may be sums of such.
     - C2: the chunk is 0 or a power of two.
     - C3: a thread and a warp tile have two sizes, powers of two, or none.
     - C4: there is at least one stage.

@@ -569,6 +569,8 @@ def BlockifyLaunchPass : Pass<"deplo-blockify-launch", "::deplo::tile::KernelOp"
     Step 005. An axis gets the schedule's block size as its step; inner dimensions
     are padded to powers of two. What is beyond the extent is masked: it is not
     read, not written, and the identity of the monoid where it would be reduced.
+    Blocks of a contraction may have 192 columns, in tiles of 128 and of 64, which
+    have the chunks of the rows in common.
 
     ```mlir
     tile.kernel @row_sum(%x: memref<33x3584xf32>, %y: memref<33xf32>) axes(%i = 33 tile) {
