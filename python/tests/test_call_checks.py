@@ -14,6 +14,8 @@ from deplo.runtime import Buffer
 class FakeExecutable:
     """Stands for a loaded package; records the pointers it is run with."""
 
+    weights = None
+
     def __init__(self):
         self.manifest = {}
         self.outputs = [Buffer("y", "f32", (2, 3), (3, 1), 16)]
