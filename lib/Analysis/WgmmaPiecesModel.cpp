@@ -225,8 +225,8 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
   MmaChoice choice{};
   choice.chunk = chunkDepth;
   // Twice as deep where less is copied for as many products.
-  if (facts.ofScaledRows && pins.chunk == 2 * chunkDepth)
-    choice.chunk = pins.chunk;
+  if (facts.ofScaledRows && pins.chunk != chunkDepth)
+    choice.chunk = 2 * chunkDepth;
   auto consider = [&] {
     int64_t alongRows = choice.blockRows / choice.warpRows,
             alongColumns = choice.blockColumns / choice.warpColumns;

@@ -66,7 +66,7 @@ def test_as_exact_as_f32(form, m, n, k, schedule):
     kernels = get_kernels(product, inputs, precision="f32-fast", schedule=f"{PINS},{schedule}")
     assert any("precision = f32_fast" in kernel["schedule"] for kernel in kernels)
     (got,) = compute(product, inputs, schedule)
-    assert relative_error(got, x.double() @ w.double()) <= 3 * F32
+    assert relative_error(got, x.double() @ w.double()) <= 4 * F32
 
 
 def wide(*shape, spread, seed):
@@ -116,7 +116,7 @@ def test_data_of_all_kinds(name, is_nn):
     x, w = DATA[name]()
     inputs = (x, w.t().contiguous()) if is_nn else (x, w)
     (got,) = compute(torch.matmul if is_nn else F.linear, inputs)
-    assert relative_error(got, x.double() @ w.double().t()) <= 3 * F32
+    assert relative_error(got, x.double() @ w.double().t()) <= 4 * F32
 
 
 def test_elements_keep_22_bits_down_to_2_to_the_minus_27():
@@ -193,7 +193,7 @@ def test_an_operand_by_itself():
     for function in (lambda x: x @ x.t(), lambda x: x @ x):
         (got,) = compute(function, (x,), "block=64x64,stages=2")
         want = function(x.double())
-        assert relative_error(got, want) <= 3 * F32
+        assert relative_error(got, want) <= 4 * F32
 
 
 def test_slices_and_parts_of_long_sums():
@@ -204,7 +204,7 @@ def test_slices_and_parts_of_long_sums():
         "emu",
         target="sm_90a",
         precision="f32-fast",
-        schedule="atom=wgmma,split_k=2,block=1x64x64,stages=2",
+        schedule="atom=wgmma,split_k=2,stages=2",
     )
     assert relative_error(got, x[:, 3:].double() @ w.double().t()) <= 4 * F32
 
