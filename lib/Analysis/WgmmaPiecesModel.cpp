@@ -9,6 +9,7 @@
 #include "deplo/Analysis/MemoryFacts.h"
 #include "deplo/Analysis/Occupancy.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -66,6 +67,9 @@ struct Form {
 
 } // namespace
 
+/// What adding a chunk's sums takes that instructions don't hide, where they
+/// are as few as those of two pieces.
+static constexpr double sumsNanoseconds = 170;
 /// Cycles of a warp for a number whose pieces it makes in registers, which
 /// other warpgroups' instructions don't hide.
 static constexpr double cyclesOfSplit = 14;
@@ -143,8 +147,8 @@ static double estimateChunk(const MmaChoice &choice,
     // The four warps of a group issue side by side.
     double numbers = double(facts.sums) * warpRows * choice.chunk / lanes;
     split = groups * numbers * cyclesOfSplit / cyclesPerNanosecond;
-    readOfRows = double(getBytes(choice, facts, choice.whole)) *
-                 instructionRows;
+    readOfRows =
+        double(getBytes(choice, facts, choice.whole)) * instructionRows;
   }
   double readBytes = double(facts.sums) * groups * choice.chunk *
                      (readOfRows + readOfPieces * getColumns(choice));
@@ -155,7 +159,8 @@ static double estimateChunk(const MmaChoice &choice,
                              (bandwidthBurst * bandwidth),
                          blocks * copiedBytes / (fillBandwidth * bandwidth));
   double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
-  return std::max({arithmetic, shared, ofGroup, fill, refill}) + split;
+  return std::max({arithmetic, shared, ofGroup, fill, refill}) + split +
+         (facts.ofScaledRows ? sumsNanoseconds : 0);
 }
 
 static double getElements(const ContractionFacts &facts, bool ofRows) {
@@ -168,11 +173,11 @@ static double getElements(const ContractionFacts &facts, bool ofRows) {
 static double estimateStream(const MmaChoice &choice,
                              const ContractionFacts &facts,
                              const TargetDescription &target) {
-  return estimateTransfer(
-      getElements(facts, true) * getBytes(choice, facts, WholeOperand::Lhs) +
-          getElements(facts, false) *
-              getBytes(choice, facts, WholeOperand::Rhs),
-      target);
+  return estimateTransfer(getElements(facts, true) *
+                                  getBytes(choice, facts, WholeOperand::Lhs) +
+                              getElements(facts, false) *
+                                  getBytes(choice, facts, WholeOperand::Rhs),
+                          target);
 }
 
 /// What kernels take that write the pieces of operands to memory in each call.
@@ -219,14 +224,12 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
                                              const TargetDescription &target,
                                              const MmaPins &pins,
                                              std::string &error) {
-  int64_t chunks =
-      std::max<int64_t>(llvm::divideCeil(facts.depth, chunkDepth), 1);
+  // Twice as deep where less is copied for as many products.
+  llvm::SmallVector<int64_t, 2> chunksOfForm = {chunkDepth};
+  if (facts.ofScaledRows)
+    chunksOfForm.push_back(2 * chunkDepth);
   std::optional<MmaChoice> best;
   MmaChoice choice{};
-  choice.chunk = chunkDepth;
-  // Twice as deep where less is copied for as many products.
-  if (facts.ofScaledRows && pins.chunk != chunkDepth)
-    choice.chunk = 2 * chunkDepth;
   auto consider = [&] {
     int64_t alongRows = choice.blockRows / choice.warpRows,
             alongColumns = choice.blockColumns / choice.warpColumns;
@@ -259,10 +262,14 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
     choice.blockColumns = blockColumns;
     choice.warpRows = warpRows;
     choice.warpColumns = warpColumns;
-    for (int64_t stages : getNumbers({6, 5, 4, 3, 2}, pins.stages)) {
-      choice.stages = stages;
-      if (pins.stages || stages <= std::max<int64_t>(chunks, 2))
-        consider();
+    for (int64_t chunk : chunksOfForm) {
+      int64_t chunks = llvm::divideCeil(facts.depth, chunk);
+      for (int64_t stages : getNumbers({6, 5, 4, 3, 2}, pins.stages)) {
+        choice.chunk = chunk;
+        choice.stages = stages;
+        if (pins.stages || stages <= std::max<int64_t>(chunks, 2))
+          consider();
+      }
     }
   };
   auto getWidest = [](int64_t size) {

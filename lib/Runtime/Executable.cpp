@@ -317,7 +317,7 @@ Status Executable::launch(Which which, const Arguments &arguments,
     }
     std::vector<TensorMapInfo> maps;
     if (!header.sizes.empty() && !kernel.maps.empty()) {
-      maps = mapsOf(kernel, sizes);
+      maps = mapsOf(kernel, arguments.sizes);
       sized.maps = &maps;
     }
     std::vector<ArgumentExtent> own;

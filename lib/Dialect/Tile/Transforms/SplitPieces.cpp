@@ -114,7 +114,7 @@ private:
   };
 
   void addPieces(loop::KernelOp kernel, loop::Contraction &contraction,
-                 bool hasScales);
+                 bool hasScales, WholeOperand whole);
   void replaceLaunches(bool hasScales);
 
   llvm::StringMap<Taker> takers;
@@ -126,7 +126,7 @@ private:
 /// their scales.
 void SplitPiecesPass::addPieces(loop::KernelOp kernel,
                                 loop::Contraction &contraction,
-                                bool hasScales) {
+                                bool hasScales, WholeOperand whole) {
   Taker taker{{}, hasScales};
   std::string reason;
   if (hasScales)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the deplo authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces{precision=f32 pin=atom=wgmma})' | FileCheck %s
+// RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces{precision=f32 pin=atom=wgmma,pieces=memory})' | FileCheck %s
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces{precision=f32})' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-pieces -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target,deplo-split-pieces{precision=ieee})' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-pieces -o /dev/null 2>&1 | FileCheck %s --check-prefix=IEEE
 // RUN: deplo-opt %s --split-input-file --pass-pipeline='builtin.module(deplo-attach-target{chip=sm_89},deplo-split-pieces{precision=f32})' --remark-policy=all --remark-format=emitRemark --remarks-filter=deplo-split-pieces -o /dev/null 2>&1 | FileCheck %s --check-prefix=SM89
