@@ -337,9 +337,10 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
   std::vector<int64_t> widths = getPowers(leastColumns, widest, pinnedColumns);
   // Others are tiles of powers of two. What threads store in rows of odd
   // lengths takes addresses and masks, for which several tiles leave no
-  // registers.
+  // registers; and the tiles' chunks become one in a loop over several.
   constexpr int64_t unit = 16;
-  if (!pinnedColumns && facts.columns * facts.elementBytes % unit == 0)
+  if (!pinnedColumns && chunks > 1 &&
+      facts.columns * facts.elementBytes % unit == 0)
     for (int64_t width = leastColumns; width < widest; width += leastColumns)
       if (!llvm::isPowerOf2_64(width))
         widths.push_back(width);

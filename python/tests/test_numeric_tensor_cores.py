@@ -141,8 +141,8 @@ def test_one_kernel_for_all_numbers_of_rows(name, device):
         device=device,
         dynamic_shapes={"x": {0: torch.export.Dim("rows", min=0, max=300)}, "y": None},
         precision=precision,
-        # Pieces are by wgmma unless the schedule says otherwise.
-        schedule="atom=mma_sync" if name == "f32" and device != "host" else "",
+        # By wgmma unless the schedule says otherwise, where the device has it.
+        schedule="" if device == "host" else "atom=mma_sync",
     )
     if device != "host":
         assert "atom = mma_sync" in compiled.report["kernels"][0]["schedule"]
@@ -189,7 +189,7 @@ def test_schedules_suit_the_range_of_rows():
             (torch.empty(8, 4096, dtype=torch.float16), torch.empty(4096, 4096).half()),
             dynamic_shapes=({0: torch.export.Dim("rows", max=most)}, None),
         )
-        options = compilation.Options(target="sm_90a", level="tile")
+        options = compilation.Options(target="sm_90a", level="tile", schedule="atom=mma_sync")
         kernels = compilation.compile_ir(program.text, options).kernels
         return int(kernels[0]["schedule"].split("block = [")[1].split(",")[0])
 

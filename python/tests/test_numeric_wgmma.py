@@ -243,7 +243,9 @@ def test_blocks_that_stay(store, stages):
     assert "tile.each_tile blocks 132" in compiled.ir("tile")
 
 
-@pytest.mark.parametrize("schedule", ["", "block=64x64,warp_tile=16x64,stages=2", "cluster=2"])
+@pytest.mark.parametrize(
+    "schedule", ["", "block=64x64,warp_tile=16x64,stages=2,cluster=1", "cluster=2"]
+)
 def test_rows_that_a_call_gives(schedule):
     """Tensor maps have the sizes of each call: one kernel for all of them."""
 

@@ -94,7 +94,12 @@ int32_t getResidentBlocks(tile::KernelOp kernel, tile::TargetAttr target,
   int64_t threads = *kernel.getWarps() * threadsPerWarp;
   int64_t inLoops = tile::estimateLoopRegisters(kernel);
   int64_t tiles = std::max(tile::estimateRegisters(kernel), inLoops);
-  int64_t registers = llvm::alignTo(tiles + tile::otherRegisters, unit);
+  // An instruction's sums have to fit what threads start with (ptxas, C7602).
+  bool isByWgmma =
+      kernel.walk([](tile::AsyncDotOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  int64_t registers = llvm::alignTo(
+      tiles + (isByWgmma ? registersBesideSums : tile::otherRegisters), unit);
   int64_t resident = std::min<int64_t>(
       target.getRegistersPerMultiprocessor() / (registers * threads),
       target.getWarpsPerMultiprocessor() / *kernel.getWarps());

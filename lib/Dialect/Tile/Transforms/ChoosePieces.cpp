@@ -22,7 +22,8 @@ using namespace mlir;
 namespace deplo::tile {
 
 /// Whether the pieces of what `operand` loads can be copied by a tensor map
-/// whose rows are along the sum or along the result.
+/// whose rows are along the sum or along the result, and which is summed over
+/// in one of its last two dimensions, as matrices of wgmma are.
 static bool suitsPieces(const loop::Contraction::Operand &operand, Value summed,
                         Value own) {
   constexpr int64_t mostDims = 5;
@@ -37,7 +38,14 @@ static bool suitsPieces(const loop::Contraction::Operand &operand, Value summed,
         return isa<AffineDimExpr, AffineConstantExpr>(coordinate);
       }))
     return false;
-  return loop::isContiguous(load, summed) || loop::isContiguous(load, own);
+  auto isInner = [&](AffineExpr coordinate) {
+    auto variable = dyn_cast<AffineDimExpr>(coordinate);
+    return variable && load.getIndices()[variable.getPosition()] == summed;
+  };
+  auto inner = load.getMap().getResults();
+  inner = inner.take_back(std::min<size_t>(inner.size(), 2));
+  return llvm::any_of(inner, isInner) &&
+         (loop::isContiguous(load, summed) || loop::isContiguous(load, own));
 }
 
 std::optional<DimOfArgument> findSummedDims(loop::Contraction &contraction,
