@@ -108,6 +108,14 @@ void KernelDecoder::placeVariables() {
   uint32_t alignment = 16;
   for (const Variable *variable : unsized)
     alignment = std::max(alignment, variable->alignment);
+  // The hardware takes that many bytes of each block's shared memory, and the
+  // rest begins behind them.
+  constexpr uint32_t reservedBytes = 1024;
+  if (alignment > reservedBytes)
+    fail(unsized.front()->location,
+         "shared memory that is given at launch begins at a multiple of " +
+             std::to_string(reservedBytes) + " bytes, not of " +
+             std::to_string(alignment));
   sharedEnd = (sharedEnd + alignment - 1) / alignment * alignment;
   for (const Variable *variable : unsized)
     sharedOffsets[variable] = sharedEnd;

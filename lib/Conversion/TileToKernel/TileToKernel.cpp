@@ -242,9 +242,11 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
              << " bytes of shared memory a block, " << target.getChip()
              << " has " << target.getSharedPerBlock()
              << "; lower block or chunk in its schedule";
+    // It begins behind what the hardware takes, at no multiple of more.
     auto sharedMemory = module.lookupSymbol<LLVM::GlobalOp>(sharedMemoryName);
     sharedMemory.setAlignment(std::max<int64_t>(
-        sharedMemory.getAlignment().value_or(1), emitter.getSharedAlignment()));
+        sharedMemory.getAlignment().value_or(1),
+        std::min(emitter.getSharedAlignment(), reservedSharedBytes)));
     if (!maps.empty())
       function->setAttr("tile.maps",
                         builder.getArrayAttr(
