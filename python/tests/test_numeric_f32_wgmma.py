@@ -106,9 +106,7 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize(
-    "schedule", ["block=64x64,stages=2", f"{LEFT},stages=2,pieces=registers"]
-)
+@pytest.mark.parametrize("schedule", ["block=64x64,stages=2", f"{LEFT},stages=2,pieces=registers"])
 @pytest.mark.parametrize("name", DATA)
 def test_data_of_all_kinds(name, schedule):
     x, w = DATA[name]()

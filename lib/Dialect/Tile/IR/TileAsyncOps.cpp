@@ -61,8 +61,9 @@ LogicalResult AsyncDotOp::verify() {
                            << own << ", expected three of bf16 or two of f16";
     if (isOfPieces() && !operand.areInMemory) { // C8
       if (!own.isF32() || !element.isBF16())
-        return emitOpError() << operand.name << " is of " << own
-                             << ", expected pieces, or f32 beside those of bf16";
+        return emitOpError()
+               << operand.name << " is of " << own
+               << ", expected pieces, or f32 beside those of bf16";
       continue;
     }
     if (own != element) // C3

@@ -122,11 +122,11 @@ private:
 
 } // namespace
 
-/// Appends arguments for the pieces of each operand but the `whole` one, and for
-/// their scales.
+/// Appends arguments for the pieces of each operand but the `whole` one, and
+/// for their scales.
 void SplitPiecesPass::addPieces(loop::KernelOp kernel,
-                                loop::Contraction &contraction,
-                                bool hasScales, WholeOperand whole) {
+                                loop::Contraction &contraction, bool hasScales,
+                                WholeOperand whole) {
   Taker taker{{}, hasScales};
   std::string reason;
   if (hasScales)

@@ -99,9 +99,8 @@ LogicalResult tile::tensorizeDot(DotOp dot, AtomKind kind,
 static StringRef describePieces(AsyncDotOp dot) {
   if (!dot.isOfPieces())
     return "";
-  return dot.getAtomElement().isF16()
-             ? " of two pieces of f16"
-             : " of three pieces of bf16";
+  return dot.getAtomElement().isF16() ? " of two pieces of f16"
+                                      : " of three pieces of bf16";
 }
 
 namespace {

@@ -341,9 +341,10 @@ tile::tensorizePieces(DotOp dot, ArrayRef<int64_t> warpTile, int64_t warps,
       break;
     auto kernel = dot->getParentOfType<KernelOp>();
     std::optional<RowScales> rows =
-        operand.copy ? RowScales::get(getScales(kernel, operand.copy.getMemref()),
-                                      operand.copy, operand.dims, dot)
-                     : std::nullopt;
+        operand.copy
+            ? RowScales::get(getScales(kernel, operand.copy.getMemref()),
+                             operand.copy, operand.dims, dot)
+            : std::nullopt;
     if (!rows) {
       reason = "rows of an operand move with what is summed over";
       return failure();
