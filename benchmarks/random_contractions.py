@@ -158,18 +158,20 @@ def run_case(case: Case, where: tuple[str, str]) -> tuple[str, str]:
             schedule=case.schedule,
             precision=case.precision,
         )
+        # Compiled anew where addresses are less aligned.
+        mine = compiled(*tensors)
     except deplo.Error as error:
         return ("refused" if case.schedule else "wrong"), str(error)[:300]
     got, want, peer = (
         results if isinstance(results, tuple) else (results,)
         for results in (
-            compiled(*tensors),
+            mine,
             function(*(x.double() for x in tensors)),
             function(*tensors),
         )
     )
-    for mine, exact, other in zip(got, want, peer, strict=True):
-        error, least = relative_error(mine, exact), relative_error(other, exact)
+    for result, exact, other in zip(got, want, peer, strict=True):
+        error, least = relative_error(result, exact), relative_error(other, exact)
         if not is_right(error, max(least, PRECISIONS[case.precision]), case.dtype):
             return "wrong", f"error {error:.2e}, PyTorch's {least:.2e}"
     return "right", ""
