@@ -249,6 +249,8 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
                              choice.blockColumns)) &&
         getColumns(choice) <= mostColumns &&
         (pins.chunk == 0 || pins.chunk == choice.chunk) &&
+        (pins.warpRows == 0 || pins.warpRows == choice.warpRows) &&
+        (pins.warpColumns == 0 || pins.warpColumns == choice.warpColumns) &&
         (pins.warps == 0 || choice.warps == pins.warps);
     if (!isWhole || !fits(choice, facts, target))
       return;
@@ -257,11 +259,11 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
       best = choice;
   };
   auto considerTile = [&](int64_t blockRows, int64_t blockColumns,
-                          int64_t warpRows, int64_t warpColumns) {
+                          int64_t rowsOfWarp, int64_t columnsOfWarp) {
     choice.blockRows = blockRows;
     choice.blockColumns = blockColumns;
-    choice.warpRows = warpRows;
-    choice.warpColumns = warpColumns;
+    choice.warpRows = rowsOfWarp;
+    choice.warpColumns = columnsOfWarp;
     for (int64_t chunk : chunksOfForm) {
       int64_t chunks = llvm::divideCeil(facts.depth, chunk);
       for (int64_t stages : getNumbers({6, 5, 4, 3, 2}, pins.stages)) {
@@ -287,25 +289,20 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
                          *pins.inRegisters != (whole != WholeOperand::None)))
       continue;
     choice.whole = whole;
-    if (!isTransposed(choice)) {
-      for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
-        for (int64_t blockColumns : getPowers(
-                 leastColumns, getWidest(facts.columns), pins.blockColumns))
-          for (int64_t warpColumns :
-               getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
-            for (int64_t ofWarp : getPowers(warpRows, warpRows, pins.warpRows))
-              if (ofWarp == warpRows)
-                considerTile(blockRows, blockColumns, warpRows, warpColumns);
+    if (isTransposed(choice)) {
+      for (int64_t blockColumns :
+           getPowers(instructionRows, 256, pins.blockColumns))
+        for (int64_t blockRows :
+             getPowers(leastColumns, getWidest(facts.rows), pins.blockRows))
+          considerTile(blockRows, blockColumns, blockRows, warpRows);
       continue;
     }
-    for (int64_t blockColumns :
-         getPowers(instructionRows, 256, pins.blockColumns))
-      for (int64_t blockRows :
-           getPowers(leastColumns, getWidest(facts.rows), pins.blockRows))
-        for (int64_t ofWarp : getPowers(warpRows, warpRows, pins.warpColumns))
-          if (ofWarp == warpRows &&
-              (pins.warpRows == 0 || pins.warpRows == blockRows))
-            considerTile(blockRows, blockColumns, blockRows, warpRows);
+    for (int64_t blockRows : getPowers(instructionRows, 256, pins.blockRows))
+      for (int64_t blockColumns :
+           getPowers(leastColumns, getWidest(facts.columns), pins.blockColumns))
+        for (int64_t warpColumns :
+             getPowers(blockColumns / 2, blockColumns, pins.warpColumns))
+          considerTile(blockRows, blockColumns, warpRows, warpColumns);
   }
   if (!best) {
     error = sayNoTileFits("contraction by wgmma of pieces", target,

@@ -28,6 +28,38 @@ def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> tor
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
+def wide(*shape: int, spread: int, seed: int) -> torch.Tensor:
+    """Numbers of magnitudes from 2**-spread to 2**spread."""
+    exponents = torch.randint(
+        -spread, spread + 1, shape, generator=torch.Generator().manual_seed(seed)
+    )
+    return torch.ldexp(randn(*shape, seed=seed), exponents)
+
+
+def product_of_form(form: str, m: int, n: int, k: int) -> tuple[Callable, tuple]:
+    """An m x n product of f32 over k, and its inputs: each as it is, "N", or, "T",
+    transposed in the program, not by strides of an input."""
+
+    def product(x, w):
+        return (x.t() if form[0] == "T" else x) @ (w.t() if form[1] == "T" else w)
+
+    x = randn(k, m) if form[0] == "T" else randn(m, k)
+    w = randn(n, k, seed=1) if form[1] == "T" else randn(k, n, seed=1)
+    return product, (x, w)
+
+
+def relative_error(got: torch.Tensor, want: torch.Tensor) -> float:
+    """Of the norms."""
+    return ((got.double() - want).norm() / want.norm()).item()
+
+
+def get_kernels(function: Callable, inputs: Sequence, **options: Any) -> list[dict[str, Any]]:
+    """What the report says of the kernels for sm_90a."""
+    program = import_program(function, inputs)
+    options = compilation.Options(target="sm_90a", level="tile", **options)
+    return compilation.compile_ir(program.text, options).kernels
+
+
 def run(
     function: Callable, inputs: Sequence[torch.Tensor], device: str, **options
 ) -> list[torch.Tensor]:

@@ -5,11 +5,18 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from numeric import F32, compile_for_gpu, randn, run
+from numeric import (
+    F32,
+    compile_for_gpu,
+    get_kernels,
+    product_of_form,
+    randn,
+    relative_error,
+    run,
+    wide,
+)
 
 import deplo
-from deplo import compilation
-from deplo.importer import import_program
 
 PINS = "atom=wgmma,split_k=1"
 
@@ -23,16 +30,6 @@ def compute(function, inputs, schedule="block=64x64,stages=2"):
         precision="f32-fast",
         schedule=f"{PINS},{schedule}",
     )
-
-
-def relative_error(got, want):
-    return ((got.double() - want).norm() / want.norm()).item()
-
-
-def get_kernels(function, inputs, **options):
-    program = import_program(function, inputs)
-    options = compilation.Options(target="sm_90a", level="tile", **options)
-    return compilation.compile_ir(program.text, options).kernels
 
 
 @pytest.mark.parametrize(
@@ -55,25 +52,11 @@ def get_kernels(function, inputs, **options):
     ],
 )
 def test_as_exact_as_f32(form, m, n, k, schedule):
-    x = randn(k, m).t() if form[0] == "T" else randn(m, k)
-    w = randn(n, k, seed=1).t() if form[1] == "T" else randn(k, n, seed=1)
-    # Transposed in the program, not by strides of an input.
-    inputs = (x.t() if form[0] == "T" else x, w.t() if form[1] == "T" else w)
-
-    def product(x, w):
-        return (x.t() if form[0] == "T" else x) @ (w.t() if form[1] == "T" else w)
-
+    product, inputs = product_of_form(form, m, n, k)
     kernels = get_kernels(product, inputs, precision="f32-fast", schedule=f"{PINS},{schedule}")
     assert any("precision = f32_fast" in kernel["schedule"] for kernel in kernels)
     (got,) = compute(product, inputs, schedule)
-    assert relative_error(got, x.double() @ w.double()) <= 4 * F32
-
-
-def wide(*shape, spread, seed):
-    exponents = torch.randint(
-        -spread, spread + 1, shape, generator=torch.Generator().manual_seed(seed)
-    )
-    return torch.ldexp(randn(*shape, seed=seed), exponents)
+    assert relative_error(got, product(*(x.double() for x in inputs))) <= 4 * F32
 
 
 def scaled_rows(*shape, spread, seed):

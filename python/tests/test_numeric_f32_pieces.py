@@ -5,7 +5,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from numeric import F32, compile_for_gpu, randn, run
+from numeric import F32, compile_for_gpu, randn, run, wide
 
 import deplo
 from deplo import compilation
@@ -33,14 +33,6 @@ def test_as_exact_as_f32(x_is_transposed, y_is_transposed, device):
         y = randn(n, k, seed=1).t() if y_is_transposed else randn(k, n, seed=1)
         got = multiply(x, y, device, schedule=PINS)
         assert relative_error(got, x, y) <= 4 * F32, (m, n, k)
-
-
-def wide(*shape, spread, seed):
-    """Numbers of magnitudes from 2**-spread to 2**spread."""
-    exponents = torch.randint(
-        -spread, spread + 1, shape, generator=torch.Generator().manual_seed(seed)
-    )
-    return torch.ldexp(randn(*shape, seed=seed), exponents)
 
 
 DATA = {

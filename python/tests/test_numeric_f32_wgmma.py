@@ -5,11 +5,18 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from numeric import F32, compile_for_gpu, randn, run
+from numeric import (
+    F32,
+    compile_for_gpu,
+    get_kernels,
+    product_of_form,
+    randn,
+    relative_error,
+    run,
+    wide,
+)
 
 import deplo
-from deplo import compilation
-from deplo.importer import import_program
 
 PINS = "atom=wgmma,split_k=1"
 
@@ -18,10 +25,6 @@ def compute(function, inputs, schedule="block=64x64,stages=2"):
     return run(
         function, inputs, "emu", target="sm_90a", precision="f32", schedule=f"{PINS},{schedule}"
     )
-
-
-def relative_error(got, want):
-    return ((got.double() - want).norm() / want.norm()).item()
 
 
 @pytest.mark.parametrize(
@@ -43,16 +46,9 @@ def relative_error(got, want):
     ],
 )
 def test_as_exact_as_f32(form, m, n, k, schedule):
-    x = randn(k, m).t() if form[0] == "T" else randn(m, k)
-    w = randn(n, k, seed=1).t() if form[1] == "T" else randn(k, n, seed=1)
-    # Transposed in the program, not by strides of an input.
-    inputs = (x.t() if form[0] == "T" else x, w.t() if form[1] == "T" else w)
-
-    def product(x, w):
-        return (x.t() if form[0] == "T" else x) @ (w.t() if form[1] == "T" else w)
-
+    product, inputs = product_of_form(form, m, n, k)
     (got,) = compute(product, inputs, schedule)
-    assert relative_error(got, x.double() @ w.double()) <= 2 * F32
+    assert relative_error(got, product(*(x.double() for x in inputs))) <= 2 * F32
 
 
 # The left operand's pieces are made in registers where four warps share rows, the
@@ -73,24 +69,9 @@ LEFT, RIGHT = "block=64x32,warp_tile=16x32", "block=32x64,warp_tile=32x16"
     ],
 )
 def test_pieces_in_registers(form, m, n, k, schedule):
-    x, w = randn(m, k), randn(k, n, seed=1)
-    stored = (
-        x.t().contiguous() if form[0] == "T" else x,
-        w.t().contiguous() if form[1] == "T" else w,
-    )
-
-    def product(x, w):
-        return (x.t() if form[0] == "T" else x) @ (w.t() if form[1] == "T" else w)
-
-    (got,) = compute(product, stored, f"{schedule},pieces=registers")
-    assert relative_error(got, x.double() @ w.double()) <= 2 * F32
-
-
-def wide(*shape, spread, seed):
-    exponents = torch.randint(
-        -spread, spread + 1, shape, generator=torch.Generator().manual_seed(seed)
-    )
-    return torch.ldexp(randn(*shape, seed=seed), exponents)
+    product, inputs = product_of_form(form, m, n, k)
+    (got,) = compute(product, inputs, f"{schedule},pieces=registers")
+    assert relative_error(got, product(*(x.double() for x in inputs))) <= 2 * F32
 
 
 DATA = {
@@ -204,12 +185,6 @@ def test_operands_that_no_tensor_map_copies_are_not_whole():
     x, w = randn(64, 50), randn(32, 50, seed=1)
     with pytest.raises(deplo.errors.Error, match="drop pieces=registers"):
         compute(F.linear, (x, w), "pieces=registers")
-
-
-def get_kernels(function, inputs, **options):
-    program = import_program(function, inputs)
-    options = compilation.Options(target="sm_90a", level="tile", **options)
-    return compilation.compile_ir(program.text, options).kernels
 
 
 def test_pieces_serve_all_that_read_them():
