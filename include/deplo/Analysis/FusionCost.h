@@ -30,6 +30,10 @@ struct MachineModel {
   double bandwidthBurst = 1;
   /// Multiply-adds of f16 and bf16 by tensor cores, 0 if there are none.
   double matrixOperationsPerSecond = 0;
+  /// Whether wgmma multiplies f16 and bf16 that tensor maps copy.
+  bool hasWgmma = false;
+  /// Multiply-adds of f32 in pieces by wgmma, 0 if there are none.
+  double pieceOperationsPerSecond = 0;
 
   /// What a kernel takes that does next to nothing.
   double getLeastSeconds() const { return launchSeconds + latencySeconds; }

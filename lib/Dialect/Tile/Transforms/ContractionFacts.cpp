@@ -101,9 +101,9 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
 }
 
 bool areExactInPieces(loop::Contraction &contraction) {
-  constexpr int64_t leastProducts = 256;
   auto whole = contraction.reduce->getAttrOfType<IntegerAttr>(partOfAttrName);
-  return (whole ? whole.getInt() : contraction.getDepth()) >= leastProducts;
+  return (whole ? whole.getInt() : contraction.getDepth()) >=
+         leastProductsInPieces;
 }
 
 bool suitsMma(loop::Contraction &contraction, Precision precision,
