@@ -56,6 +56,10 @@ struct KernelCost {
   int64_t getBytesPerPiece() const;
 };
 
+/// The operations that an element takes whose place is gathered for each tile
+/// of a product, as those of windows are: quotients, remainders and bounds.
+inline constexpr double operationsOfPlace = 24;
+
 /// The operations that computing one element of an operation such as `math.exp`
 /// takes, on machines that multiply and add in one.
 double getOperationCost(llvm::StringRef operation);

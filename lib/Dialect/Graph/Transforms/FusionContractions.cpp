@@ -139,7 +139,6 @@ double FusionGroups::getSlowerOperations(const Primitive &contraction) const {
 /// remainders and bounds for each element and tile, and tensor cores that are
 /// not as quick as with operands that tensor maps copy.
 double FusionGroups::getWindowOperations(Use operand) const {
-  constexpr double operationsOfPlace = 12;
   const Primitive &contraction = primitives[operand.reader];
   double elements = 1;
   for (auto [dim, size] : llvm::enumerate(contraction.shape))

@@ -44,8 +44,6 @@ static bool hasAsyncPairs(loop::LoadOp load, const SymbolicSizes &sizes) {
 /// What it takes to copy and compute one element of each of `operands`.
 static OperandFacts getOperandFacts(ArrayRef<loop::Contraction::Operand> list,
                                     const SymbolicSizes &sizes) {
-  // Quotients, remainders and bounds of the place that is read.
-  constexpr double operationsOfPlace = 12;
   OperandFacts facts;
   facts.count = list.size();
   for (loop::Contraction::Operand operand : list) {
