@@ -58,7 +58,7 @@ struct KernelCost {
 
 /// The operations that an element takes whose place is gathered for each tile
 /// of a product, as those of windows are: quotients, remainders and bounds.
-inline constexpr double operationsOfPlace = 24;
+inline constexpr double operationsOfPlace = 18;
 
 /// The operations that computing one element of an operation such as `math.exp`
 /// takes, on machines that multiply and add in one.
