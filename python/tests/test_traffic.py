@@ -190,7 +190,7 @@ def test_windows_are_not_in_memory(dtype, compiler):
 
     def count(schedule):
         text = import_program(convolution, inputs).text
-        options = Options(level="tile", target="sm_90a", schedule=schedule)
+        options = Options(level="tile", target="sm_90a", schedule=schedule, precision="ieee")
         kernels = compile_ir(text, options).report["kernels"]
         return sum(b["bytes_written"] for k in kernels for b in k["traffic"])
 
