@@ -32,9 +32,9 @@ using namespace mlir;
 
 namespace deplo {
 
-/// `first` in the lower half; each piece is `scale` times what is left.
-KernelEmitter::Pieces KernelEmitter::splitIntoPieces(Value first, Value second,
-                                                     float scale) {
+/// The largest pieces of two numbers, as a 32-bit register takes them. The
+/// numbers become what is left of them, which is exact.
+Value KernelEmitter::takePieces(Value &first, Value &second) {
   constexpr int64_t bitsOfPiece = 16;
   constexpr uint32_t upperHalf = 0xffff0000;
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
@@ -43,28 +43,31 @@ KernelEmitter::Pieces KernelEmitter::splitIntoPieces(Value first, Value second,
     return arith::ConstantOp::create(
         builder, builder.getI32IntegerAttr(static_cast<int32_t>(bits)));
   };
-  auto asFloat = [&](Value bits) -> Value {
-    return LLVM::BitcastOp::create(builder, f32, bits);
+  auto subtract = [&](Value number, Value piece) -> Value {
+    return arith::SubFOp::create(builder, number,
+                                 LLVM::BitcastOp::create(builder, f32, piece));
   };
+  Value both = vector::FromElementsOp::create(
+      builder, VectorType::get({2}, f32), ValueRange{first, second});
+  Value word = LLVM::BitcastOp::create(
+      builder, i32, arith::TruncFOp::create(builder, pair, both));
+  first = subtract(first,
+                   arith::ShLIOp::create(builder, word, getBits(bitsOfPiece)));
+  second = subtract(second,
+                    arith::AndIOp::create(builder, word, getBits(upperHalf)));
+  return word;
+}
+
+/// `first` in the lower half; each piece is `scale` times what is left.
+KernelEmitter::Pieces KernelEmitter::splitIntoPieces(Value first, Value second,
+                                                     float scale) {
   Value scaled =
       arith::ConstantOp::create(builder, builder.getF32FloatAttr(scale));
-  // What is left of each is exact.
-  auto getRest = [&](Value number, Value piece) -> Value {
-    Value rest = arith::SubFOp::create(builder, number, asFloat(piece));
-    return scale == 1 ? rest : arith::MulFOp::create(builder, rest, scaled);
-  };
   Pieces pieces;
-  for (auto [i, word] : llvm::enumerate(pieces.ofScale)) {
-    Value both = vector::FromElementsOp::create(
-        builder, VectorType::get({2}, f32), ValueRange{first, second});
-    word = LLVM::BitcastOp::create(
-        builder, i32, arith::TruncFOp::create(builder, pair, both));
-    if (i + 1 == pieces.ofScale.size())
-      break;
-    first = getRest(first,
-                    arith::ShLIOp::create(builder, word, getBits(bitsOfPiece)));
-    second = getRest(second,
-                     arith::AndIOp::create(builder, word, getBits(upperHalf)));
+  for (Value &word : pieces.ofScale) {
+    word = takePieces(first, second);
+    first = arith::MulFOp::create(builder, first, scaled);
+    second = arith::MulFOp::create(builder, second, scaled);
   }
   return pieces;
 }

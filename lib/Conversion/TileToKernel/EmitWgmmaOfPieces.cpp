@@ -26,6 +26,8 @@
 // An operand that is in shared memory as it is has its pieces made in registers
 // (PTX ISA, "Register Fragments" of wgmma.mma_async.m64nNk16): each thread
 // reads its numbers by their coordinates, where the buffer's swizzle puts them.
+// High pieces are made first; the others, while the tensor cores compute the
+// products that take none of them.
 //
 // Pieces of infinity, of NaN and of what is infinite when scaled come to NaN or
 // infinity in the sum, and so do sums of 2^80 and more: tile.recompute finds
@@ -69,11 +71,26 @@ void KernelEmitter::tieSums(StringRef instruction,
     sum = LLVM::ExtractValueOp::create(builder, tied, i);
 }
 
-/// The fragments of one instruction's rows, of all that is summed over: the
-/// four registers of each instruction, as pieces.
-SmallVector<KernelEmitter::Pieces>
-KernelEmitter::splitFragments(const WgmmaTile &tile, int64_t firstRow,
-                              int64_t depth) {
+/// What is computed in registers stays on its side of this. ptxas moves it
+/// across instructions that don't read it, as those of tensor cores, but not
+/// out of a basic block, and doesn't know that some lane is always active.
+static void endBasicBlock(OpBuilder &builder, Location loc) {
+  LLVM::InlineAsmOp::create(
+      builder, loc, TypeRange(), ValueRange(),
+      "{\n.reg .b32 lanes;\n.reg .pred none;\nAGAIN:\n"
+      "activemask.b32 lanes;\nsetp.eq.b32 none, lanes, 0;\n"
+      "@none bra AGAIN;\n}",
+      "~{memory}",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT),
+      /*operand_attrs=*/ArrayAttr());
+}
+
+/// The numbers of the fragments of a warpgroup's rows, of all that is summed
+/// over, two for each of the four registers of an instruction.
+SmallVector<std::pair<Value, Value>>
+KernelEmitter::readFragments(const WgmmaTile &tile, int64_t depth) {
   constexpr int64_t warpsPerGroup = 4, warpRows = 16, threadsPerRow = 4,
                     eight = 8, pair = 2;
   const WgmmaOperand &operand = tile.lhs;
@@ -100,18 +117,24 @@ KernelEmitter::splitFragments(const WgmmaTile &tile, int64_t firstRow,
       builder.getF32FloatAttr(std::ldexp(1.0f, tile::exponentOfPieces)));
   const int64_t bytes = operand.getElementBytes(),
                 swizzle = operand.getSwizzle();
-  /// The swizzle's exclusive or with the rows of 128 bytes (PTX ISA, "Swizzling
-  /// Modes").
-  auto load = [&](Value offset, unsigned count) -> SmallVector<Value> {
+  /// What is so many times eight rows of the swizzle behind `offset`. The
+  /// swizzle's exclusive or is with rows of 128 bytes (PTX ISA, "Swizzling
+  /// Modes"), the same for all that are eight rows apart: few addresses in
+  /// registers, and the rest is in instructions.
+  auto load = [&](Value offset, int64_t eights,
+                  unsigned count) -> SmallVector<Value> {
     constexpr int64_t atomBits = 7, unitBits = 4;
     Value rows = arith::ShRUIOp::create(builder, offset, number(atomBits));
     rows = arith::AndIOp::create(builder, rows, number(swizzle / 16 - 1));
     Value at = arith::XOrIOp::create(
         builder, offset,
         arith::ShLIOp::create(builder, rows, number(unitBits)));
-    Value pointer = LLVM::GEPOp::create(builder, operand.buffer.getType(),
-                                        builder.getI8Type(), operand.buffer,
-                                        ArrayRef<LLVM::GEPArg>{at});
+    Value pointer = operand.buffer;
+    for (LLVM::GEPArg part :
+         {LLVM::GEPArg(at), LLVM::GEPArg(int32_t(eights * eight * swizzle))})
+      pointer =
+          LLVM::GEPOp::create(builder, pointer.getType(), builder.getI8Type(),
+                              pointer, ArrayRef<LLVM::GEPArg>{part});
     Type type = count == 1 ? f32 : VectorType::get({int64_t(count)}, f32);
     Value loaded =
         LLVM::LoadOp::create(builder, type, pointer, unsigned(count * bytes));
@@ -122,33 +145,34 @@ KernelEmitter::splitFragments(const WgmmaTile &tile, int64_t firstRow,
       elements.push_back(vector::ExtractOp::create(builder, loaded, i));
     return elements;
   };
-  SmallVector<Pieces> fragments;
-  for (int64_t k = 0; k < depth; k += tile.depth)
-    for (int64_t i = 0; i < 4; ++i) {
-      // The second register is eight rows below, the third eight elements on.
-      int64_t row = firstRow + i % 2 * eight, element = k + i / 2 * eight;
-      SmallVector<Value> numbers;
-      if (!operand.areOuter) {
-        Value offset =
-            add(multiply(add(add(warpRow, laneRow), number(row)), swizzle),
-                multiply(add(laneDepth, number(element)), bytes));
-        numbers = load(offset, pair);
-      } else {
-        Value along = multiply(add(add(warpRow, laneRow), number(row)), bytes);
-        Value piece = arith::DivUIOp::create(builder, along, number(swizzle));
-        Value start = add(multiply(piece, operand.getPieceBytes()),
-                          getRest(along, swizzle));
-        for (int64_t next = 0; next < pair; ++next)
-          llvm::append_range(
-              numbers,
-              load(add(start, multiply(add(laneDepth, number(element + next)),
-                                       swizzle)),
-                   1));
+  SmallVector<std::pair<Value, Value>> fragments;
+  for (int64_t first = 0; first < tile.rows;
+       first += WgmmaTile::instructionRows)
+    for (int64_t k = 0; k < depth; k += tile.depth)
+      for (int64_t i = 0; i < 4; ++i) {
+        // The second register is eight rows below, the third eight elements on.
+        int64_t row = first + i % 2 * eight, element = k + i / 2 * eight;
+        SmallVector<Value> numbers;
+        if (!operand.areOuter) {
+          Value offset = add(multiply(add(warpRow, laneRow), swizzle),
+                             multiply(add(laneDepth, number(element)), bytes));
+          numbers = load(offset, row / eight, pair);
+        } else {
+          Value along =
+              multiply(add(add(warpRow, laneRow), number(row)), bytes);
+          Value piece = arith::DivUIOp::create(builder, along, number(swizzle));
+          Value start = add(multiply(piece, operand.getPieceBytes()),
+                            getRest(along, swizzle));
+          for (int64_t next = 0; next < pair; ++next)
+            llvm::append_range(
+                numbers, load(add(start, multiply(add(laneDepth, number(next)),
+                                                  swizzle)),
+                              element / eight, 1));
+        }
+        for (Value &value : numbers)
+          value = arith::MulFOp::create(builder, value, scale);
+        fragments.push_back({numbers[0], numbers[1]});
       }
-      for (Value &value : numbers)
-        value = arith::MulFOp::create(builder, value, scale);
-      fragments.push_back(splitIntoPieces(numbers[0], numbers[1], /*scale=*/1));
-    }
   return fragments;
 }
 
@@ -197,28 +221,35 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
   tile::PiecesForm form = tile::PiecesForm::get(op.getAtomElement());
   WgmmaTile tile = getWgmmaTile(op);
   bool inRegisters = tile.lhs.type.getElementType().isF32();
-  SmallVector<SmallVector<Pieces>> fragments;
-  for (int64_t first = 0; inRegisters && first < tile.rows;
-       first += WgmmaTile::instructionRows)
-    fragments.push_back(splitFragments(tile, first, op.getContractedSize()));
-  // One thread of a warp says that all have read.
-  if (inRegisters)
+  // By scale, the registers of all instructions.
+  SmallVector<SmallVector<Value>, 3> fragments;
+  SmallVector<std::pair<Value, Value>> numbers;
+  auto split = [&] {
+    SmallVector<Value> &words = fragments.emplace_back();
+    for (auto &[first, second] : numbers)
+      words.push_back(takePieces(first, second));
+  };
+  if (inRegisters) {
+    numbers = readFragments(tile, op.getContractedSize());
+    split();
+    // One thread of a warp says that all have read.
     NVVM::SyncWarpOp::create(builder, arith::ConstantIntOp::create(
                                           builder, builder.getI32Type(), -1));
+  }
   auto getFragment = [&](int64_t first, int64_t k, int64_t scale) {
-    SmallVector<Value> words;
-    for (const Pieces &pieces :
-         ArrayRef(fragments[first / WgmmaTile::instructionRows])
-             .slice(k / tile.depth * registersOfFragment, registersOfFragment))
-      words.push_back(pieces.ofScale[scale]);
-    return words;
+    int64_t instruction =
+        (first / WgmmaTile::instructionRows * op.getContractedSize() + k) /
+        tile.depth;
+    return ArrayRef(fragments[scale])
+        .slice(instruction * registersOfFragment, registersOfFragment);
   };
   int64_t count = tile.getNumSums();
   Type sumsType = LLVM::LLVMStructType::getLiteral(
       builder.getContext(), SmallVector<Type>(count, builder.getF32Type()));
-  /// Adds the products of so many scales, the last one first, as a group.
-  auto multiply = [&](MutableArrayRef<Value> sums, int64_t firstScale,
-                      int64_t endScale, bool fromZero) {
+  /// Of the scales of rows and of columns.
+  using Products = SmallVector<std::pair<int64_t, int64_t>>;
+  auto multiply = [&](MutableArrayRef<Value> sums, const Products &products,
+                      bool fromZero) {
     for (int64_t first = 0; first < tile.rows;
          first += WgmmaTile::instructionRows) {
       MutableArrayRef<Value> own =
@@ -227,27 +258,29 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
       for (int64_t i = 0; i < count && !fromZero; ++i)
         added = LLVM::InsertValueOp::create(builder, added, own[i], i);
       bool isFirst = fromZero;
-      for (int64_t scale = endScale; scale-- > firstScale;)
-        for (int64_t ofRows = 0; ofRows <= scale; ++ofRows)
-          for (int64_t k = 0; k < op.getContractedSize(); k += tile.depth) {
-            int64_t ofColumns = tile.rhs.getDepthUnits(k) +
-                                (scale - ofRows) * tile.rhs.getScaleUnits();
-            added =
-                inRegisters
-                    ? createWgmma(tile, added, getFragment(first, k, ofRows),
-                                  ofColumns, isFirst)
-                    : createWgmma(tile, added,
-                                  tile.lhs.getOuterUnits(first) +
-                                      tile.lhs.getDepthUnits(k) +
-                                      ofRows * tile.lhs.getScaleUnits(),
-                                  ofColumns, isFirst);
-            isFirst = false;
-          }
+      for (auto [ofRows, ofColumns] : products)
+        for (int64_t k = 0; k < op.getContractedSize(); k += tile.depth) {
+          int64_t columns =
+              tile.rhs.getDepthUnits(k) + ofColumns * tile.rhs.getScaleUnits();
+          added = inRegisters
+                      ? createWgmma(tile, added, getFragment(first, k, ofRows),
+                                    columns, isFirst)
+                      : createWgmma(tile, added,
+                                    tile.lhs.getOuterUnits(first) +
+                                        tile.lhs.getDepthUnits(k) +
+                                        ofRows * tile.lhs.getScaleUnits(),
+                                    columns, isFirst);
+          isFirst = false;
+        }
       for (int64_t i = 0; i < count; ++i)
         own[i] = LLVM::ExtractValueOp::create(builder, added, i);
     }
-    NVVM::WgmmaGroupSyncAlignedOp::create(builder);
   };
+  // The smallest ones first. The first of them take high pieces of the rows.
+  Products small;
+  for (int64_t scale = form.count; --scale > 0;)
+    for (int64_t ofRows = 0; ofRows <= scale; ++ofRows)
+      small.push_back({ofRows, scale - ofRows});
   auto getPower = [&](int exponent) -> Value {
     return arith::ConstantOp::create(
         builder, builder.getF32FloatAttr(std::ldexp(1.0f, exponent)));
@@ -258,8 +291,19 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
   SmallVector<Value> rest = unpack(lookup(op.getRest()));
   SmallVector<Value> high(sums.size());
   tieSums("wgmma.fence.sync.aligned;", rest);
-  multiply(high, 0, 1, /*fromZero=*/true);
-  multiply(rest, 1, form.count, /*fromZero=*/false);
+  multiply(high, {{0, 0}}, /*fromZero=*/true);
+  NVVM::WgmmaGroupSyncAlignedOp::create(builder);
+  if (inRegisters) {
+    // Other pieces are made while the tensor cores multiply high ones.
+    multiply(rest, {small.front()}, /*fromZero=*/false);
+    small.erase(small.begin());
+    endBasicBlock(builder, op.getLoc());
+    while (int64_t(fragments.size()) < form.count)
+      split();
+    NVVM::WgmmaFenceAlignedOp::create(builder);
+  }
+  multiply(rest, small, /*fromZero=*/false);
+  NVVM::WgmmaGroupSyncAlignedOp::create(builder);
   tieSums("wgmma.wait_group.sync.aligned 1;", high);
   for (auto [sum, added] : llvm::zip_equal(sums, high)) {
     Value next = LLVM::FMAOp::create(builder, added, down, sum);
@@ -267,6 +311,8 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
                                 arith::SubFOp::create(builder, sum, next));
     sum = next;
   }
+  if (inRegisters)
+    endBasicBlock(builder, op.getLoc());
   tieSums("wgmma.wait_group.sync.aligned 0;", rest);
   for (auto [sum, lost] : llvm::zip_equal(rest, high))
     sum = LLVM::FMAOp::create(builder, lost, up, sum);

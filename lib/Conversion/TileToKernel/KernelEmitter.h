@@ -133,6 +133,7 @@ private:
     std::array<mlir::Value, 3> ofScale;
   };
   Pieces splitIntoPieces(mlir::Value first, mlir::Value second, float scale);
+  mlir::Value takePieces(mlir::Value &first, mlir::Value &second);
   void emitMatrixRead(tile::ReadOp op, const MatrixAccess &access);
   void
   emitMatrixWrite(const MatrixAccess &access,
@@ -180,8 +181,8 @@ private:
   mlir::Value createWgmma(const WgmmaTile &tile, mlir::Value sums,
                           llvm::ArrayRef<mlir::Value> fragment,
                           int64_t ofColumns, bool fromZero);
-  llvm::SmallVector<Pieces> splitFragments(const WgmmaTile &tile,
-                                           int64_t firstRow, int64_t depth);
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>
+  readFragments(const WgmmaTile &tile, int64_t depth);
   void tieSums(llvm::StringRef instruction,
                llvm::MutableArrayRef<mlir::Value> sums);
 

@@ -65,7 +65,9 @@ tile.kernel @mm(%x: memref<64x250xf32>, %w: memref<250x256xf32>, %y: memref<64x2
 
 // The operand without pieces in memory is read as it is: eight numbers of a
 // thread for each instruction's 16, 24 bits of each as six of the instruction's
-// registers for two.
+// registers for two. High pieces alone are made before the first instructions,
+// the others while four of these compute, and sums are added while the last
+// ones do. That order ends at basic blocks.
 
 // TILE-LABEL: tile.kernel @whole
 // TILE-DAG:     tile.alloc : !tile.buffer<2x64x32xf32, #tile.shared<swizzle = 128>>
@@ -75,10 +77,26 @@ tile.kernel @mm(%x: memref<64x250xf32>, %w: memref<250x256xf32>, %y: memref<64x2
 
 // CHECK-LABEL:   llvm.func @whole
 // CHECK-COUNT-8: llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
+// CHECK-COUNT-8: arith.truncf {{.+}} : vector<2xf32> to vector<2xbf16>
+// CHECK-NOT:     arith.truncf
 // CHECK:         "wgmma.fence.sync.aligned;"
 // CHECK:         setp.ne.b32 p, 0, 0;{{.+}}wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
-// CHECK-COUNT-11: setp.ne.b32 p, 1, 0;{{.+}}wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK:         setp.ne.b32 p, 1, 0;{{.+}}wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
 // CHECK-NOT:     wgmma.mma_async
+// CHECK:         nvvm.wgmma.commit.group.sync.aligned
+// CHECK-COUNT-2: setp.ne.b32 p, 1, 0;{{.+}}wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK-NOT:     wgmma.mma_async
+// CHECK:         activemask.b32
+// CHECK-COUNT-16: arith.truncf {{.+}} : vector<2xf32> to vector<2xbf16>
+// CHECK:         nvvm.wgmma.fence.aligned
+// CHECK-COUNT-8: setp.ne.b32 p, 1, 0;{{.+}}wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK-NOT:     wgmma.mma_async
+// CHECK:         nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT:    llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 1;"
+// CHECK-COUNT-64: llvm.intr.fma
+// CHECK-NOT:     llvm.intr.fma
+// CHECK:         activemask.b32
+// CHECK:         "wgmma.wait_group.sync.aligned 0;"
 
 tile.kernel @whole(%x: memref<64x256xf32>, %w: memref<64x256xf32>, %y: memref<64x64xf32>, %q: memref<3x64x256xbf16>) axes(%i = 64 step 64 grid, %j = 64 step 64 grid) warps(4) attributes {schedule = #tile.schedule<block = [64, 64], warps = 4, vector = 4, chunk = 32, stages = 2, atom = wgmma, warp_tile = [16, 64], precision = f32>, tile.pieces = array<i64: 1>} {
   %c0 = arith.constant 0 : index
