@@ -324,3 +324,38 @@ def test_infinite_rows_that_a_kernel_computes():
     assert torch.equal(got.isinf(), want.isinf())
     fine = want.isfinite()
     assert relative_error(got[fine], want[fine]) <= 8 * F32
+
+
+class Normed(torch.nn.Module):
+    """Rows of a weight, and of a batch, that the program computes."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(randn(48, 64, seed=1), requires_grad=False)
+
+    def forward(self, x):
+        h = F.softmax(x, -1)
+        return h, F.linear(h, F.rms_norm(self.weight, (64,), eps=1e-6))
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+def test_pieces_of_computed_weights_and_batches(prepare):
+    module, x = Normed(), randn(2, 35, 64)
+    compiled = deplo.compile(
+        module,
+        (x,),
+        device="emu",
+        target="sm_90a",
+        precision="f32-fast",
+        prepare_weights=prepare,
+        schedule=f"{PINS},block=64x64,stages=2,fuse_pieces=always",
+    )
+    assert not any(kernel["name"].startswith("pieces") for kernel in compiled.report["kernels"])
+    for scale in (1.0, 1.0, 2.0):
+        with torch.no_grad():
+            module.weight[1] *= scale
+        weight = F.rms_norm(module.weight.double(), (64,), eps=1e-6)
+        rows, got = compiled(x)
+        want = F.softmax(x.double(), -1)
+        assert relative_error(rows, want) <= 4 * F32
+        assert relative_error(got, F.linear(want, weight)) <= 8 * F32
