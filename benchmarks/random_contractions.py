@@ -178,7 +178,8 @@ def run_case(case: Case, where: tuple[str, str]) -> tuple[str, str]:
 
 
 def serve(connection, run, argument) -> None:
-    """Runs the cases that come, until None does."""
+    """Says that it is there, and runs the cases that come, until None does."""
+    connection.send("ready")
     while (case := connection.recv()) is not None:
         connection.send(run(case, argument))
 
@@ -188,7 +189,7 @@ class Worker:
 
     Args:
         run: of a case and `argument`, gives an outcome and a text; importable.
-        limit: seconds that a case may take.
+        limit: seconds that a case may take, after what a process imports.
     """
 
     def __init__(self, run, argument, limit: float) -> None:
@@ -202,11 +203,12 @@ class Worker:
         self.process = context.Process(target=serve, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
+        self.connection.recv()
 
     def __call__(self, case) -> tuple[str, str]:
-        if self.process is None:
-            self._start()
         try:
+            if self.process is None:
+                self._start()
             self.connection.send(case)
             if self.connection.poll(self.limit):
                 return self.connection.recv()

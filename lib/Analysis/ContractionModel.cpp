@@ -44,7 +44,7 @@ static constexpr double longChunkCost = 0.1;
 /// What totals that are kept in shared memory cost.
 static constexpr double totalsCost = 0.04;
 /// How much longer a block takes if there is no room for another one that works
-/// while it waits at its barriers.
+/// while it waits at its barriers, or schedulers have one warp each.
 static constexpr double aloneCost = 1.1;
 /// What runs of less than a line of memory cost, compared with lines.
 static constexpr double shortRunCost = 1.15;
@@ -213,7 +213,10 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double covered = (choice.stages * atOnce - 1) * perBlock / chunks;
   double stall =
       std::max(0.0, copyNanoseconds - covered) + chunkNanoseconds / warps;
-  double alone = choice.blocksPerMultiprocessor == 1 ? aloneCost : 1;
+  double alone = choice.blocksPerMultiprocessor == 1 ||
+                         warps <= schedulersPerMultiprocessor
+                     ? aloneCost
+                     : 1;
   double nanoseconds =
       (most * perBlock / occupancy +
        most / atOnce * (memoryLatencyNanoseconds + chunks * stall)) *

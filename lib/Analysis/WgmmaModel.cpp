@@ -13,6 +13,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace deplo {
 
@@ -54,6 +55,12 @@ static constexpr double exchangeNanoseconds = 77, exchangedBytes = 21.4;
 /// What each further warpgroup adds to a chunk's time: a slot is free when the
 /// last of them has read it.
 static constexpr double shareOfGroup = 0.005;
+/// Cycles until an instruction's sums can be added to, which narrow ones don't
+/// fill, and the columns that tensor cores multiply in one.
+static constexpr double cyclesOfChain = 40, columnsOfCycle = 2;
+/// Copies are as early as they need to be if a ring is refilled in this part of
+/// the time that it takes to read.
+static constexpr double shareOfRefill = 0.74;
 /// What copies to shared memory take of its time, in times that of reading as
 /// many bytes.
 static constexpr double costOfCopies = 0.55;
@@ -108,14 +115,33 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
          choice.blocksPerMultiprocessor > 0;
 }
 
+/// What a warpgroup waits for in each step along the sum that has nothing to do
+/// besides: for the sums of its narrow tiles.
+static double getCyclesOfChains(int64_t columns) {
+  double cycles = 0;
+  for (; columns > 0; columns -= llvm::bit_floor<uint64_t>(columns))
+    cycles += std::max(0.0, cyclesOfChain - llvm::bit_floor<uint64_t>(columns) /
+                                                columnsOfCycle);
+  return cycles;
+}
+
+namespace {
+struct ChunkTime {
+  double nanoseconds;
+  /// Which term says so.
+  const char *limit;
+  /// Whether copies are early.
+  bool isEarly;
+};
+} // namespace
+
 /// What a multiprocessor takes for a chunk of each of its `busiest` blocks
-/// while `blocks` run, and which term says so: the slowest of instructions,
-/// what these read of shared memory, and copies; each ring is refilled once in
-/// a latency.
-static std::pair<double, const char *>
-estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
-              const TargetDescription &target, int64_t blocks,
-              int64_t busiest) {
+/// while `blocks` run: the slowest of instructions, what these read of shared
+/// memory, and copies; each ring is refilled once in a latency.
+static ChunkTime estimateChunk(const MmaChoice &choice,
+                               const ContractionFacts &facts,
+                               const TargetDescription &target, int64_t blocks,
+                               int64_t busiest) {
   double multiplyAddsPerNanosecond = reachedRate * target.wgmmaFlopsPerSecond /
                                      2e9 / target.multiprocessors * 2 /
                                      facts.elementBytes;
@@ -149,11 +175,15 @@ estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
                                             : "L2";
   double work = slowest + (arithmetic + reads + fill - slowest) * shareOfChunk;
   work *= 1 + (groups - 1) * shareOfGroup;
+  if (busiest * groups * groupRows == instructionRows && !facts.isRhsAlongDepth)
+    work += getCyclesOfChains(choice.blockColumns) * choice.chunk /
+            getMmaK(8 * facts.elementBytes) / cyclesPerNanosecond;
   double latency =
       copyNanoseconds + std::min(laterShare * fill, laterNanoseconds);
   double refill = latency / std::max<int64_t>(choice.stages - 1, 1);
-  return refill > work ? std::pair(refill, "latency of copies")
-                       : std::pair(work, limit);
+  if (refill > work)
+    return {refill, "latency of copies", /*isEarly=*/false};
+  return {work, limit, refill <= shareOfRefill * work};
 }
 
 /// Multiprocessors that have blocks of clusters: those of a group, of which
@@ -231,12 +261,15 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
     int64_t wave = std::min(rest, perWave);
     int64_t waves = rest / wave;
     int64_t busiest = llvm::divideCeil(wave, usable);
-    auto [ofChunk, limit] = estimateChunk(choice, facts, target, wave, busiest);
+    auto [ofChunk, limit, isEarly] =
+        estimateChunk(choice, facts, target, wave, busiest);
     double computed = chunks * ofChunk;
     double streamed = bytes * wave / choice.blocks /
                       (reachedBandwidth * target.dramBytesPerSecond / 1e9);
-    if (rest == choice.blocks)
+    if (rest == choice.blocks) {
       choice.limit = streamed > computed ? "memory" : limit;
+      choice.copiesEarly = isEarly;
+    }
     int64_t starts = !areKept ? waves : rest == choice.blocks ? 1 : 0;
     nanoseconds +=
         waves * (std::max(computed, streamed) +
@@ -260,6 +293,25 @@ static bool canShare(const MmaChoice &choice, const ContractionFacts &facts) {
   return facts.sums == 1 && ofWarp == columns && slice >= leastSlice &&
          facts.depth % (choice.chunk * choice.cluster) == 0 &&
          facts.depth / choice.cluster % slice == 0;
+}
+
+/// Whether operands are read from memory again if blocks are at different
+/// places of the sum. Slots that save no time let them run ahead of one
+/// another.
+static bool exceedL2(const ContractionFacts &facts,
+                     const TargetDescription &target) {
+  return double(facts.batches) * facts.depth *
+             facts.getCopiedBytes(facts.rows, facts.columns) >
+         partOfL2 * target.l2Bytes;
+}
+
+/// Whether they differ in what is under way at once alone.
+static bool isSameTile(const MmaChoice &a, const MmaChoice &b) {
+  auto getTile = [](const MmaChoice &choice) {
+    return std::tuple(choice.blockRows, choice.blockColumns, choice.warpRows,
+                      choice.warpColumns, choice.cluster);
+  };
+  return getTile(a) == getTile(b);
 }
 
 std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
@@ -315,7 +367,10 @@ std::optional<MmaChoice> chooseWgmma(const ContractionFacts &facts,
         estimateRange(facts, [&](const ContractionFacts &ofCall) {
           return estimate(choice, ofCall, target);
         });
-    if (!best || choice.nanoseconds < best->nanoseconds)
+    bool isQuicker = !best || choice.nanoseconds < best->nanoseconds;
+    if (isQuicker ||
+        (choice.nanoseconds == best->nanoseconds && choice.copiesEarly &&
+         isSameTile(choice, *best) && exceedL2(facts, target)))
       best = choice;
   };
   auto considerTile = [&](int64_t blockRows, int64_t blockColumns,

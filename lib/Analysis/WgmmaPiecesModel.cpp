@@ -61,7 +61,8 @@ struct Form {
 
   explicit Form(const ContractionFacts &facts)
       : pieces(facts.ofScaledRows ? 2 : 3),
-        products(facts.ofScaledRows ? 3 : 6) {}
+        products(facts.ofScaledRows ? productsOfScaledPieces
+                                    : productsOfPieces) {}
   int64_t getBytes() const { return pieces * pieceBytes; }
 };
 

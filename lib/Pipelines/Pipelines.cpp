@@ -63,6 +63,7 @@ void buildGraphPipeline(OpPassManager &manager,
   addCleanup(function);
   graph::FuseVerticalPassOptions vertical;
   vertical.windows = getWindows(options.schedule);
+  vertical.precision = options.precision;
   function.addPass(graph::createFuseVerticalPass(vertical));
   addCleanup(function);
   function.addPass(graph::createFuseHorizontalPass());

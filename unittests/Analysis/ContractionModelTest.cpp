@@ -46,6 +46,19 @@ TEST(ContractionModel, SmallerProductsFillTheDevice) {
   EXPECT_GE(choice.blocks, 132);
 }
 
+/// One warp for each scheduler waits at barriers with nothing beside it.
+TEST(ContractionModel, SingleWarpsWait) {
+  ContractionPins pins;
+  pins.blockRows = 64;
+  pins.blockColumns = 128;
+  pins.warps = 4;
+  ContractionChoice one = choose(1024, 1024, 1024, pins);
+  ContractionChoice two = choose(1024, 2048, 1024, pins);
+  EXPECT_EQ(one.blocks, 128);
+  EXPECT_EQ(two.blocks, 256);
+  EXPECT_LT(two.nanoseconds, 1.75 * one.nanoseconds);
+}
+
 /// Chunks are copied ahead where there are several, and fewer at once than
 /// there are.
 TEST(ContractionModel, RingsAreShorterThanSums) {

@@ -86,4 +86,33 @@ TEST(WgmmaModel, Clusters) {
                            pins, error));
 }
 
+/// Tiles of columns that don't lie along the sum are instructions of their own;
+/// narrow ones wait for their sums.
+TEST(WgmmaModel, NarrowTilesWait) {
+  ContractionFacts facts = getFacts(512, 3584, 3584);
+  auto estimate = [&](int64_t columns) {
+    MmaPins pins;
+    pins.blockRows = 64;
+    pins.blockColumns = columns;
+    pins.warps = 4;
+    std::string error;
+    auto choice = chooseWgmma(facts, *findTarget("sm_90a"), pins, error);
+    EXPECT_TRUE(choice) << error;
+    return choice ? choice->nanoseconds : 0;
+  };
+  double one = estimate(224);
+  facts.isRhsAlongDepth = false;
+  EXPECT_GT(estimate(224), 1.1 * one);
+  EXPECT_LT(estimate(256), estimate(224));
+}
+
+/// Where operands exceed L2, rings are no deeper than copies need.
+TEST(WgmmaModel, RingsKeepBlocksTogether) {
+  MmaPins pins;
+  pins.blockRows = 128;
+  pins.blockColumns = 112;
+  EXPECT_EQ(choose(512, 3584, 3584, pins).stages, 7);
+  EXPECT_EQ(choose(512, 3584, 18944, pins).stages, 6);
+}
+
 } // namespace

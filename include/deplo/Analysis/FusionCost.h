@@ -30,6 +30,10 @@ struct MachineModel {
   double bandwidthBurst = 1;
   /// Multiply-adds of f16 and bf16 by tensor cores, 0 if there are none.
   double matrixOperationsPerSecond = 0;
+  /// Whether wgmma multiplies f16 and bf16 that tensor maps copy.
+  bool hasWgmma = false;
+  /// Multiply-adds of f32 in pieces by wgmma, 0 if there are none.
+  double pieceOperationsPerSecond = 0;
 
   /// What a kernel takes that does next to nothing.
   double getLeastSeconds() const { return launchSeconds + latencySeconds; }
@@ -51,6 +55,10 @@ struct KernelCost {
   /// Bytes that one piece of work reads.
   int64_t getBytesPerPiece() const;
 };
+
+/// The operations that an element takes whose place is gathered for each tile
+/// of a product, as those of windows are: quotients, remainders and bounds.
+inline constexpr double operationsOfPlace = 18;
 
 /// The operations that computing one element of an operation such as `math.exp`
 /// takes, on machines that multiply and add in one.

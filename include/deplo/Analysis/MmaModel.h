@@ -36,6 +36,8 @@ struct MmaChoice {
   double waves, nanoseconds;
   /// The term that says most of the time, if the model tells.
   const char *limit = "";
+  /// Whether copies would come in time with fewer stages as well, about.
+  bool copiesEarly = false;
   /// Why, in one sentence.
   std::string reason;
 };

@@ -12,6 +12,13 @@
 
 namespace deplo {
 
+/// Products of pieces that stand for one of f32: of three pieces of bf16, and
+/// of two of f16.
+inline constexpr int64_t productsOfPieces = 6, productsOfScaledPieces = 3;
+/// Sums of fewer products may have larger errors in pieces than in
+/// multiply-adds.
+inline constexpr int64_t leastProductsInPieces = 256;
+
 /// Returns the fastest choice that agrees with the pins, or the sentence that
 /// says why there is none in `error`. Warps are those that compute; the time
 /// has that of writing the pieces.

@@ -51,12 +51,18 @@ struct FuseVerticalPass : impl::FuseVerticalPassBase<FuseVerticalPass> {
     auto target = tile::TargetAttr::lookup(function);
     if (!target)
       return signalPassFailure();
+    std::optional<tile::Precision> mode = tile::findPrecision(precision);
+    if (!mode) {
+      function.emitError() << "schedule: precision is '" << precision
+                           << "', expected " << tile::namesOfPrecisions;
+      return signalPassFailure();
+    }
     IRRewriter rewriter(&getContext());
     if (failed(makeReadable(rewriter, function)))
       return signalPassFailure();
     auto fuse = [&] {
       auto groups = std::make_unique<FusionGroups>(
-          function, getMachineModel(target), policy,
+          function, getMachineModel(target, *mode), policy,
           FusionGroups::Kernels::Fixed, windows);
       groups->fuse();
       return groups;

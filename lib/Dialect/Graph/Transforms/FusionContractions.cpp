@@ -6,6 +6,7 @@
 // of its operands.
 
 #include "FusionGroups.h"
+#include "deplo/Analysis/WgmmaPiecesModel.h"
 
 using namespace mlir;
 
@@ -112,26 +113,32 @@ bool FusionGroups::gathersOperand(const Group &group) const {
   return false;
 }
 
-/// What `contraction` takes more by mma.sync than by wgmma, of which an
-/// instruction has this part of the rate.
+/// What `contraction` takes more where tensor maps can't copy its operands: by
+/// mma.sync, which has this part of wgmma's rate; numbers of f32 by
+/// multiply-adds instead of in pieces.
 double FusionGroups::getSlowerOperations(const Primitive &contraction) const {
   constexpr double partOfRate = 0.6;
   Type type = getElementTypeOrSelf(contraction.reads.front().source);
-  if ((!type.isF16() && !type.isBF16()) ||
-      machine.matrixOperationsPerSecond == 0)
-    return 0;
-  double all = 1;
-  for (int64_t size : contraction.shape)
+  double all = 1, products = 1;
+  for (auto [dim, size] : llvm::enumerate(contraction.shape)) {
     all *= sizes.getMax(size);
-  return all * machine.operationsPerSecond / machine.matrixOperationsPerSecond *
-         (1 / partOfRate - 1);
+    if (dim >= contraction.getResultAxes().size())
+      products *= sizes.getMax(size);
+  }
+  if (type.isF32() && machine.pieceOperationsPerSecond > 0 &&
+      products >= leastProductsInPieces)
+    return all * std::max(0.0, 1 - machine.operationsPerSecond /
+                                       machine.pieceOperationsPerSecond);
+  if ((type.isF16() || type.isBF16()) && machine.hasWgmma)
+    return all * machine.operationsPerSecond /
+           machine.matrixOperationsPerSecond * (1 / partOfRate - 1);
+  return 0;
 }
 
 /// What it takes more to gather windows where they are multiplied: quotients,
 /// remainders and bounds for each element and tile, and tensor cores that are
 /// not as quick as with operands that tensor maps copy.
 double FusionGroups::getWindowOperations(Use operand) const {
-  constexpr double operationsOfPlace = 12;
   const Primitive &contraction = primitives[operand.reader];
   double elements = 1;
   for (auto [dim, size] : llvm::enumerate(contraction.shape))
@@ -142,9 +149,10 @@ double FusionGroups::getWindowOperations(Use operand) const {
          getSlowerOperations(contraction);
 }
 
-/// What products take more where rows of them are folded. Columns in parts are
-/// two dimensions of weights; those of weights that lie along the columns are
-/// inside of the sum's then, where no tensor map finds it.
+/// What products take more where rows of them are folded. Those of f32 are not
+/// in pieces then. Columns in parts are two dimensions of weights; those of
+/// weights that lie along the columns are inside of the sum's then, where no
+/// tensor map finds it.
 double FusionGroups::getFoldOperations(const Group &product) const {
   double operations = 0;
   for (unsigned member : product.members) {
@@ -159,7 +167,32 @@ double FusionGroups::getFoldOperations(const Group &product) const {
           return true;
       return false;
     });
-    if (!isAlongSums)
+    Type type = getElementTypeOrSelf(primitive.reads.front().source);
+    if (type.isF32() || !isAlongSums)
+      operations += getSlowerOperations(primitive);
+  }
+  return operations;
+}
+
+/// What products of `into` take more if `from` joins it and computes an operand
+/// of theirs, which is in no memory then. Conversions are part of each kernel
+/// anyway.
+double FusionGroups::getOperandOperations(const Group &from,
+                                          const Group &into) const {
+  double operations = 0;
+  for (unsigned member : into.members) {
+    const Primitive &primitive = primitives[member];
+    if (!isa_and_nonnull<ContractOp>(primitive.op))
+      continue;
+    auto computesOperand = [&](const Group &group) {
+      return llvm::any_of(primitive.reads, [&](const Read &read) {
+        auto it = producers.find(read.source);
+        return it != producers.end() &&
+               llvm::is_contained(group.members, it->second) &&
+               !isWidening(primitives[it->second].op);
+      });
+    };
+    if (computesOperand(from) && !computesOperand(into))
       operations += getSlowerOperations(primitive);
   }
   return operations;

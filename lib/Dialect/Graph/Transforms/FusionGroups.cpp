@@ -4,6 +4,7 @@
 #include "FusionGroups.h"
 
 #include "deplo/Analysis/MemoryFacts.h"
+#include "deplo/Analysis/WgmmaPiecesModel.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallSet.h"
@@ -66,8 +67,15 @@ static double getOperationsPerElement(Operation *op,
   return operations;
 }
 
-MachineModel getMachineModel(tile::TargetAttr target) {
+MachineModel getMachineModel(tile::TargetAttr target,
+                             tile::Precision precision) {
   constexpr int64_t registerBytes = 4;
+  double products = precision == tile::Precision::F32Fast
+                        ? productsOfScaledPieces
+                        : productsOfPieces;
+  double ofPieces = isOfPieces(precision)
+                        ? target.getWgmmaFlopsPerSecond() / 2.0 / products
+                        : 0;
   // Peak rates count a fused multiply-add as two.
   return {static_cast<double>(target.getDramBytesPerSecond()),
           target.getF32FlopsPerSecond() / 2.0,
@@ -78,7 +86,9 @@ MachineModel getMachineModel(tile::TargetAttr target) {
           target.getRegistersPerThread(),
           memoryLatencyNanoseconds * 1e-9,
           bandwidthBurst,
-          target.getMmaFlopsPerSecond() / 2.0};
+          target.getMmaFlopsPerSecond() / 2.0,
+          target.hasWgmma(),
+          ofPieces};
 }
 
 //===----------------------------------------------------------------------===//
@@ -559,8 +569,9 @@ std::optional<std::string> FusionGroups::merge(unsigned producer,
   // Windows have a policy of their own.
   auto operand = findOperand(groups[from], groups[into]);
   bool isOfWindows = operand && getGathered(groups[from]);
-  if (isOfWindows)
-    merged.operations += getWindowOperations(operand->second);
+  merged.operations += isOfWindows
+                           ? getWindowOperations(operand->second)
+                           : getOperandOperations(groups[from], groups[into]);
   if (merged.foldsRows && !groups[from].foldsRows && !groups[into].foldsRows)
     merged.operations += getFoldOperations(
         groups[from].contractions != 0 ? groups[from] : groups[into]);

@@ -34,8 +34,10 @@ llvm::SmallVector<int64_t> getMemoryStrides(mlir::Value tensor);
 llvm::LogicalResult makeReadable(mlir::RewriterBase &rewriter,
                                  mlir::func::FuncOp function);
 
-/// What the cost model knows of `target`.
-MachineModel getMachineModel(tile::TargetAttr target);
+/// What the cost model knows of `target`, and of products of f32 in
+/// `precision`.
+MachineModel getMachineModel(tile::TargetAttr target,
+                             tile::Precision precision = tile::Precision::IEEE);
 
 class FusionGroups {
 public:
@@ -163,6 +165,7 @@ private:
   double getWindowOperations(Use operand) const;
   double getSlowerOperations(const Primitive &contraction) const;
   double getFoldOperations(const Group &product) const;
+  double getOperandOperations(const Group &from, const Group &into) const;
   std::optional<std::string> checkWindows(GatherOp gather, const Group &into,
                                           Use operand) const;
   size_t countSummedLoops(const Group &group) const;

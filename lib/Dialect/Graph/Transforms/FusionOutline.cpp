@@ -206,10 +206,9 @@ std::string FusionGroups::compare(const KernelCost &fused,
   llvm::raw_string_ostream os(text);
   os << getBytes(fused) << " bytes instead of "
      << getBytes(producer) + getBytes(consumer);
-  double recomputed =
-      fused.operations - producer.operations - consumer.operations;
-  if (recomputed > 0)
-    os << ", " << llvm::format("%.0f", recomputed) << " operations recomputed";
+  double more = fused.operations - producer.operations - consumer.operations;
+  if (more > 0)
+    os << ", " << llvm::format("%.0f", more) << " more operations";
   os << ", " << formatMicroseconds(estimateSeconds(fused, machine))
      << " instead of "
      << formatMicroseconds(estimateSeconds(producer, machine) +

@@ -44,8 +44,6 @@ static bool hasAsyncPairs(loop::LoadOp load, const SymbolicSizes &sizes) {
 /// What it takes to copy and compute one element of each of `operands`.
 static OperandFacts getOperandFacts(ArrayRef<loop::Contraction::Operand> list,
                                     const SymbolicSizes &sizes) {
-  // Quotients, remainders and bounds of the place that is read.
-  constexpr double operationsOfPlace = 12;
   OperandFacts facts;
   facts.count = list.size();
   for (loop::Contraction::Operand operand : list) {
@@ -101,9 +99,9 @@ ContractionFacts getContractionFacts(loop::Contraction &contraction,
 }
 
 bool areExactInPieces(loop::Contraction &contraction) {
-  constexpr int64_t leastProducts = 256;
   auto whole = contraction.reduce->getAttrOfType<IntegerAttr>(partOfAttrName);
-  return (whole ? whole.getInt() : contraction.getDepth()) >= leastProducts;
+  return (whole ? whole.getInt() : contraction.getDepth()) >=
+         leastProductsInPieces;
 }
 
 bool suitsMma(loop::Contraction &contraction, Precision precision,

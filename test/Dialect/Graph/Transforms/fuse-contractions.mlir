@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // RUN: deplo-opt %s --split-input-file --deplo-attach-target --deplo-fuse-vertical --deplo-fuse-horizontal | FileCheck %s
+// RUN: deplo-opt %s --split-input-file --deplo-attach-target --deplo-fuse-vertical=precision=ieee --deplo-fuse-horizontal | FileCheck %s --check-prefix=IEEE
+// RUN: not deplo-opt %s --split-input-file --deplo-attach-target --deplo-fuse-vertical=precision=f64 -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: deplo-opt %s --split-input-file --deplo-attach-target --deplo-fuse-vertical --deplo-fuse-horizontal --remark-policy=all --remark-format=emitRemark --remarks-filter='deplo-fuse-.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 #rows = affine_map<(m, n, k) -> (m, k)>
@@ -130,7 +132,7 @@ func.func @scaled_operand(%x: tensor<64x512xf16>, %q: tensor<512x96xi8>, %s: ten
 // stored.
 // CHECK-LABEL: func.func @dear_operand
 // CHECK-COUNT-2: graph.fused
-// REMARK: it doesn't pay: {{.*}} operations recomputed
+// REMARK: it doesn't pay: {{.*}} more operations
 func.func @dear_operand(%x: tensor<4096x4096xf16>, %w: tensor<4096x4096xf16>) -> tensor<4096x4096xf16> {
   %e = graph.map (%a = %x : tensor<4096x4096xf16>) -> tensor<4096x4096xf16> {
     %0 = math.tanh %a : f16
@@ -207,4 +209,47 @@ func.func @heads(%p: tensor<2x64x64xf32>, %v: tensor<2x64x16xf32>, %w: tensor<32
   %r = graph.index_map %o by #heads : tensor<2x64x16xf32> -> tensor<64x32xf32>
   %u = graph.contract %r by #rows, %w by #columns : (tensor<64x32xf32>, tensor<32x48xf32>) -> tensor<64x48xf32>
   return %u : tensor<64x48xf32>
+}
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (n, k)>
+
+// UNKNOWN: schedule: precision is 'f64', expected ieee, f32, f32-fast or tf32
+
+// Pieces of an operand are made of what is in memory: multiply-adds alone take
+// one that is computed on the way.
+// CHECK-LABEL: func.func @operand_in_pieces
+// CHECK-COUNT-2: graph.fused
+// IEEE-LABEL: func.func @operand_in_pieces
+// IEEE:         graph.fused
+// IEEE-NOT:     graph.fused
+// REMARK: [Missed] KeptApart {{.*}}map (@map_2048) and contract (@contract_2048x2048): it doesn't pay
+func.func @operand_in_pieces(%x: tensor<512x2048xf32>, %w: tensor<2048x2048xf32>) -> tensor<512x2048xf32> {
+  %e = graph.map (%a = %x : tensor<512x2048xf32>) -> tensor<512x2048xf32> {
+    %0 = arith.mulf %a, %a : f32
+    graph.yield %0 : f32
+  }
+  %y = graph.contract %e by #rows, %w by #columns : (tensor<512x2048xf32>, tensor<2048x2048xf32>) -> tensor<512x2048xf32>
+  return %y : tensor<512x2048xf32>
+}
+
+// -----
+
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (n, k)>
+
+// Sums of few products are multiply-adds anyway.
+// IEEE-LABEL: func.func @short_sums
+// CHECK-LABEL: func.func @short_sums
+// CHECK:         graph.fused
+// CHECK-NOT:     graph.fused
+func.func @short_sums(%x: tensor<512x128xf32>, %w: tensor<2048x128xf32>) -> tensor<512x2048xf32> {
+  %e = graph.map (%a = %x : tensor<512x128xf32>) -> tensor<512x128xf32> {
+    %0 = arith.mulf %a, %a : f32
+    graph.yield %0 : f32
+  }
+  %y = graph.contract %e by #rows, %w by #columns : (tensor<512x128xf32>, tensor<2048x128xf32>) -> tensor<512x2048xf32>
+  return %y : tensor<512x2048xf32>
 }

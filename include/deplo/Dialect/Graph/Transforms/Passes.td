@@ -195,7 +195,9 @@ def FuseVerticalPass : Pass<"deplo-fuse-vertical", "::mlir::func::FuncOp"> {
            [{::llvm::cl::values(
              clEnumValN(::deplo::graph::FusionPolicy::Auto, "auto", "where the cost model says that it pays"),
              clEnumValN(::deplo::graph::FusionPolicy::Always, "always", "wherever it is legal"),
-             clEnumValN(::deplo::graph::FusionPolicy::Never, "never", "a kernel gathers them"))}]>
+             clEnumValN(::deplo::graph::FusionPolicy::Never, "never", "a kernel gathers them"))}]>,
+    Option<"precision", "precision", "std::string", "\"f32\"",
+           "what products of f32 may be computed in: ieee, f32, f32-fast or tf32">
   ];
   let dependentDialects = ["::deplo::graph::GraphDialect"];
 }
