@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -220,7 +221,10 @@ std::vector<ScaledRows> collectScaledRows(ModuleOp module) {
       while (auto view = memory.getDefiningOp<ViewLikeOpInterface>())
         memory = view.getViewSource();
       auto input = dyn_cast<BlockArgument>(memory);
-      if (!scales || !input)
+      // What the program computes has no values before it runs.
+      if (!scales || !input ||
+          launch->getParentOfType<FunctionOpInterface>().getArgAttr(
+              input.getArgNumber(), "loop.result"))
         continue;
       auto type = cast<MemRefType>(operand.getType());
       auto [strides, offset] = type.getStridesAndOffset();

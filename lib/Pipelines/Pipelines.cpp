@@ -112,6 +112,9 @@ void buildTilePipeline(OpPassManager &manager,
   auto pieces = tellOfWgmma(tile::SplitPiecesPassOptions());
   pieces.alignment = options.alignment;
   manager.addPass(tile::createSplitPiecesPass(pieces));
+  auto fusePieces = tell(tile::FusePiecesPassOptions());
+  fusePieces.alignment = options.alignment;
+  manager.addPass(tile::createFusePiecesPass(fusePieces));
   auto pack = tellOfWgmma(tile::PackOperandsPassOptions());
   pack.alignment = options.alignment;
   manager.addPass(tile::createPackOperandsPass(pack));
@@ -264,6 +267,7 @@ std::string getStepName(StringRef passFlag) {
       {"deplo-fuse-chunks", "t:fuse_chunks"},
       {"deplo-split-matmul-k", "l:003_split_matmul_k"},
       {"deplo-split-pieces", "l:split_pieces"},
+      {"deplo-fuse-pieces", "l:fuse_pieces"},
       {"deplo-concat-grids", "l:concat_grids"},
       {"deplo-cooperative-reduce", "t:004_cooperative_reduce"},
       {"deplo-blockify-launch", "t:005_blockify_launch"},

@@ -3,7 +3,7 @@
 """What `deplo compile` and `deplo explain` do, apart from reading options."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from .source import SNIPPET_TITLE, Program, Source, load_source
 from .steps import dump, verbose_lines
 
 if TYPE_CHECKING:
-    from .importer import ImportedProgram
+    from .importer import Binding, ImportedProgram
 
 
 def import_source(program: Program) -> "ImportedProgram":
@@ -62,7 +62,7 @@ def compile_source(
         source = load_source(code, file, inputs, seed)
         _print_torch(source, import_source(source.program) if source.program else None, output)
         return
-    title, text = _graph_text(code, file, inputs, seed)
+    title, text, bindings = _graph_text(code, file, inputs, seed, precision)
     trace = verbosity > 0 or dump_dir is not None
     options = Options(
         device=device,
@@ -81,6 +81,10 @@ def compile_source(
         _dump(result, dump_dir)
     if result.error is not None:
         raise Error(result.error)
+    if bindings:
+        from .ranges import check_ranges
+
+        check_ranges(bindings, result.report)
     if explain:
         full = result if level is None else compile_package(text, options)
         click.echo(explain_text(full.report))
@@ -98,19 +102,23 @@ def compile_source(
 
 
 def _graph_text(
-    code: str | None, file: str | None, inputs: str | None, seed: int
-) -> tuple[str, str]:
-    """What the source is called, and its graph as text."""
-    snippet = ImportedSnippet(code, inputs, seed) if code is not None else None
+    code: str | None, file: str | None, inputs: str | None, seed: int, precision: str
+) -> tuple[str, str, "Sequence[Binding]"]:
+    """What the source is called, its graph as text, and where its arguments come from.
+
+    A snippet that was imported before has no values, which "f32-fast" looks at.
+    """
+    knows = code is not None and precision != "f32-fast"
+    snippet = ImportedSnippet(code or "", inputs, seed) if knows else None
     if snippet is not None and (known := snippet.recall()) is not None:
-        return SNIPPET_TITLE, known
+        return SNIPPET_TITLE, known, ()
     source = load_source(code, file, inputs, seed)
     if source.program is None:
-        return source.title, source.ir or ""
-    text = import_source(source.program).text
+        return source.title, source.ir or "", ()
+    program = import_source(source.program)
     if snippet is not None:
-        snippet.keep(text)
-    return source.title, text
+        snippet.keep(program.text)
+    return source.title, program.text, program.bindings
 
 
 def _dump(result: Compilation, directory: Path) -> None:

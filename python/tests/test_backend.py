@@ -8,6 +8,7 @@ import sys
 import threading
 import tomllib
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -672,3 +673,52 @@ def test_random_numbers_are_those_of_pytorch(torch_device):
     got = run(x)
     torch.manual_seed(3)
     assert_same(got, function(x))
+
+
+class Projected(nn.Module):
+    """A product of each row with weights, some of which "f32-fast" may not suit."""
+
+    def __init__(self, least):
+        super().__init__()
+        self.inner = nn.ModuleList([nn.Linear(64, 64, bias=False)])
+        self.inner[0].weight[3, :2] = torch.tensor([1.0, least])
+
+    def forward(self, x):
+        return F.relu(self.inner[0](x))
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    """Programs as they are for a GPU of f32-fast, whose pieces the host has none of."""
+
+    def compile_for_gpu(text, options):
+        result = compile_ir(text, options)
+        gpu = replace(options, device="emu", target="sm_90a", schedule="atom=wgmma")
+        result.report["scaled_rows"] = compile_ir(text, gpu).report["scaled_rows"]
+        return result
+
+    monkeypatch.setattr(deplo.backend.graph, "compile_ir", compile_for_gpu)
+    return {"precision": "f32-fast", "contractions": True}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("fallback", [False, True])
+def test_weights_that_lose_bits_are_an_error_that_names_them(fast, fallback, dynamic):
+    """What PyTorch would compute is not what was asked for."""
+    x, options = torch.randn(16, 64), fast | {"fallback": fallback}
+    fine = Projected(2.0**-20)
+    run = torch.compile(fine, backend=backend, options=options, dynamic=dynamic)
+    assert_same(run(x), fine(x))
+    run = torch.compile(Projected(2.0**-30), backend=backend, options=options, dynamic=dynamic)
+    with pytest.raises(
+        Exception, match=r"'self.inner.0.weight', which .* 2\*\*-30 times"
+    ) as raised:
+        run(x)
+    assert "compile with precision f32" in str(raised.value)
+
+
+def test_inputs_of_calls_are_not_checked(fast):
+    x, w = torch.randn(16, 64), torch.randn(64, 64)
+    w[0, 0] = 2.0**-60
+    run = torch.compile(F.linear, backend=backend, options=fast)
+    assert_same(run(x, w), F.linear(x, w))

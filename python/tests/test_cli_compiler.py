@@ -182,3 +182,27 @@ def test_explain_counts_what_a_schedule_costs():
 
 def test_explain_without_the_emulator_has_no_counters():
     assert "on the emulator" not in deplo("explain", "-c", RMS)
+
+
+@pytest.mark.parametrize("form", ["-c", "file"])
+def test_weights_are_checked_for_f32_fast(form, tmp_path, monkeypatch):
+    """Those of a module; IR and inputs have no values."""
+    monkeypatch.setenv("DEPLO_CACHE_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "layer.py"
+    source.write_text(
+        "import torch\nlayer = torch.nn.Linear(64, 64, bias=False)\n"
+        "torch.nn.init.eye_(layer.weight)\nlayer.weight.data[5, 6] = 2.0**-40\n"
+        "example_inputs = (torch.ones(64, 64),)\n"
+    )
+    code = "layer = torch.nn.Linear(64, 64, bias=False)\nlayer.weight.data[5, 6] = 2.0**-60\n"
+    code += "layer(torch.ones(64, 64))"
+    what = ["-c", code] if form == "-c" else [f"{source}:layer"]
+    options = [*what, "--schedule", "atom=wgmma", "--no-ptxas"]
+    for _ in range(2):
+        deplo("compile", *options, "--precision", "f32")
+        message = deplo("compile", *options, "--precision", "f32-fast", code=1)
+        assert "weight', which has a number of 2**-" in message
+        assert "compile with precision f32" in message
+    deplo("compile", *options, "--ir", "graph", "-o", str(tmp_path / "layer.mlir"))
+    given = [str(tmp_path / "layer.mlir"), *options[-3:]]
+    deplo("compile", *given, "--precision", "f32-fast")

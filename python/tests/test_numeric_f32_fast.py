@@ -13,6 +13,7 @@ from numeric import (
     randn,
     relative_error,
     run,
+    wanted,
     wide,
 )
 
@@ -240,3 +241,121 @@ def test_kernels_assemble_without_spills(n_is_last, k, device):
     compile_for_gpu(
         function, (torch.empty(4096, k), weights), device, precision="f32-fast", target="sm_90a"
     )
+
+
+def normalised(x, w, g):
+    return F.rms_norm(x, x.shape[-1:], g, 1e-6) @ w.t()
+
+
+def centred(x, w, g):
+    return F.layer_norm(x, x.shape[-1:], g, g) @ w.t()
+
+
+def probable(x, w, g):
+    return F.softmax(x * g, -1) @ w.t()
+
+
+def gated(x, w, g):
+    h = F.silu(x) * (x + 1)
+    return h, h @ w.t()
+
+
+def residual(x, w, g):
+    h = x + g
+    return h, F.rms_norm(h, h.shape[-1:], g, 1e-6) @ w.t()
+
+
+# Programs that compute the rows of a factor.
+WRITERS = {
+    "norm": normalised,
+    "layer norm": centred,
+    "softmax": probable,
+    "gate": gated,
+    "residual": residual,
+}
+
+
+@pytest.mark.parametrize("k", [96, 50])
+@pytest.mark.parametrize("name", WRITERS)
+def test_kernels_that_compute_rows_write_their_pieces(name, k):
+    function = WRITERS[name]
+    inputs = scaled_rows(70, k, spread=20, seed=0), randn(45, k, seed=1), randn(k, seed=2)
+
+    def count(kernels):
+        return sum(kernel.get("launches", 1) for kernel in kernels)
+
+    schedule = "block=64x64,stages=2,fuse_pieces=always"
+    kernels = get_kernels(function, inputs, precision="f32-fast", schedule=f"{PINS},{schedule}")
+    apart = get_kernels(
+        function, inputs, precision="f32-fast", schedule=f"{PINS},block=64x64,fuse_pieces=never"
+    )
+    assert count(kernels) == count(apart) - 1
+    for got, want in zip(
+        compute(function, inputs, schedule),
+        wanted(function, inputs),
+        strict=True,
+    ):
+        assert relative_error(got, want) <= 8 * F32
+
+
+def test_pieces_of_computed_rows_read_the_operand_once_less():
+    def traffic(choice):
+        inputs = torch.empty(2048, 2048), torch.empty(2048, 2048), torch.empty(2048)
+        kernels = get_kernels(
+            normalised, inputs, precision="f32-fast", schedule=f"fuse_pieces={choice}"
+        )
+        return sum(
+            kernel.get("launches", 1) * (buffer["bytes_read"] + buffer["bytes_written"])
+            for kernel in kernels
+            if "linear" not in kernel["name"] and "matmul" not in kernel["name"]
+            for buffer in kernel["traffic"]
+        )
+
+    assert traffic("never") - traffic("auto") == 4 * 2048 * 2048
+
+
+def test_infinite_rows_that_a_kernel_computes():
+    """Sums that are not finite are computed again, of the operand itself."""
+    x, w, g = randn(64, 64), randn(32, 64, seed=1), torch.ones(64)
+    x[3, 5], x[4] = torch.inf, torch.nan
+    _, got = compute(gated, (x, w, g), "block=64x32,stages=2,fuse_pieces=always")
+    _, want = wanted(gated, (x, w, g))
+    assert torch.equal(got.double().isnan(), want.isnan())
+    assert torch.equal(got.isinf(), want.isinf())
+    fine = want.isfinite()
+    assert relative_error(got[fine], want[fine]) <= 8 * F32
+
+
+class Normed(torch.nn.Module):
+    """Rows of a weight, and of a batch, that the program computes."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(randn(48, 64, seed=1), requires_grad=False)
+
+    def forward(self, x):
+        h = F.softmax(x, -1)
+        return h, F.linear(h, F.rms_norm(self.weight, (64,), eps=1e-6))
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+def test_pieces_of_computed_weights_and_batches(prepare):
+    module, x = Normed(), randn(2, 35, 64)
+    compiled = deplo.compile(
+        module,
+        (x,),
+        device="emu",
+        target="sm_90a",
+        precision="f32-fast",
+        prepare_weights=prepare,
+        schedule=f"{PINS},block=64x64,stages=2,fuse_pieces=always",
+    )
+    assert not any(kernel["name"].startswith("pieces") for kernel in compiled.report["kernels"])
+    for scale in (1.0, 1.0, 2.0):
+        with torch.no_grad():
+            module.weight[1] *= scale
+        weight = F.rms_norm(module.weight.double(), (64,), eps=1e-6)
+        rows, got = compiled(x)
+        want = F.softmax(x.double(), -1)
+        assert relative_error(rows, want) <= 4 * F32
+        assert relative_error(got, F.linear(want, weight)) <= 8 * F32

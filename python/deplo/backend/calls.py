@@ -15,6 +15,7 @@ import torch
 
 from deplo.calling import FULL_ALIGNMENT
 from deplo.importer.dtypes import TORCH_DTYPES
+from deplo.ranges import RangeChecks
 from deplo.runtime import Executable
 from deplo.weights import WeightTable
 
@@ -48,13 +49,18 @@ def copy_of(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def specialise(
-    name: str, lowered: LoweredPartition, executables: Executables, checked: Sequence[bool]
+    name: str,
+    lowered: LoweredPartition,
+    executables: Executables,
+    checked: Sequence[bool],
+    checks: RangeChecks,
 ) -> Callable[..., tuple[torch.Tensor, ...]]:
     """The partition as a function of its arguments.
 
     Args:
         checked: for each argument, whether its strides may differ from what was
             foreseen: PyTorch's own operators don't promise them.
+        checks: of weights that a call gives for the first time.
     """
     device = lowered.partition.device
     executable = executables.get(FULL_ALIGNMENT)
@@ -88,6 +94,11 @@ def specialise(
             lines.append(f"    if a{i}.stride() != {strides}:")
             lines.append(f"        a{i} = with_strides(a{i}, {strides})")
         lines.append(f"    p{i} = a{i}.data_ptr()")
+    if checks.numbers:
+        scope["known"], scope["check"] = checks.known, checks.check
+        key = "".join(f"p{i}, " for i in checks.numbers)
+        lines.append(f"    if ({key}) not in known:")
+        lines.append(f"        check(({key}), ({', '.join(arguments)},))")
     for i, kind in enumerate(kinds):
         scope[f"dtype{i}"] = kind.dtype
         shape, strides = formulas.tuple(kind.shape), formulas.tuple(kind.strides)

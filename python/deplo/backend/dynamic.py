@@ -20,7 +20,7 @@ from deplo.errors import DeploWarning
 from deplo.importer.sizes import LIMITS, range_of, symbols_of
 
 from .options import BackendOptions
-from .support import is_static
+from .support import WEIGHT, is_static
 
 # Symbols with the least and the most that each may be; None for no bound.
 Ranges = Mapping[Any, tuple[int, int | None]]
@@ -221,9 +221,13 @@ class BySize:
     def _concrete(self, arguments: Sequence[Any]) -> GraphModule:
         """The graph with the sizes of these arguments in place of symbols."""
         with torch.fx.traceback.preserve_node_meta():
-            return make_fx(
+            concrete = make_fx(
                 Interpreter(self._module).run, tracing_mode="fake", _allow_non_fake_inputs=True
             )(*arguments)
+        for symbolic, node in zip(self._module.graph.nodes, concrete.graph.nodes, strict=False):
+            if symbolic.op == "placeholder" and WEIGHT in symbolic.meta:
+                node.meta[WEIGHT] = symbolic.meta[WEIGHT]
+        return concrete
 
 
 def _size(argument: Any) -> Any:

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace as with_fields
-from typing import Any
 
 import torch
 from functorch.compile import make_boxed_func
@@ -19,6 +18,7 @@ from deplo.compilation import DEFAULT_TARGET, Options, compile_ir
 from deplo.compiler import target_of
 from deplo.errors import DeploWarning, Error
 from deplo.importer.sizes import SizeBinder
+from deplo.ranges import RangeChecks
 
 from .attention import restore
 from .calls import Executables, specialise
@@ -26,14 +26,16 @@ from .dynamic import ByRange, Ranges, copy_of, find_givers
 from .lowering import LoweredPartition, lower
 from .options import BackendOptions
 from .partition import Call, Partition, find_partitions, replace
-from .support import Support, is_static
+from .support import WEIGHT, Support, is_static
 
 
-def compile_graph(
-    module: GraphModule, examples: Sequence[Any], options: BackendOptions
-) -> Callable:
-    """The graph as a function of a list, which it empties."""
-    _mark_weights(module)
+def compile_graph(module: GraphModule, names: Sequence[str], options: BackendOptions) -> Callable:
+    """The graph as a function of a list, which it empties.
+
+    Args:
+        names: of its inputs, as the source calls them.
+    """
+    _mark_weights(module, names)
     values = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
     # PyTorch's own modes would take the tensors that constants are made with.
     with _disable_current_modes(), torch.no_grad():
@@ -42,8 +44,8 @@ def compile_graph(
         return make_boxed_func(ByRange(module, options, compile_symbolic, compile_static))
 
 
-def _mark_weights(module: GraphModule) -> None:
-    """Sets `is_weight` of the inputs that are parameters and buffers, and not changed."""
+def _mark_weights(module: GraphModule, names: Sequence[str]) -> None:
+    """Names the inputs that are parameters and buffers, and not changed."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     if metadata is None:
@@ -51,7 +53,7 @@ def _mark_weights(module: GraphModule) -> None:
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     for i in metadata.static_input_indices:
         if i < len(inputs) and not metadata.input_info[i].mutates_data:
-            inputs[i].meta["is_weight"] = True
+            inputs[i].meta[WEIGHT] = names[i] if i < len(names) else inputs[i].name
 
 
 def compile_static(module: GraphModule, options: BackendOptions) -> Callable:
@@ -145,14 +147,17 @@ def _call(
     name: str, lowered: LoweredPartition, options: BackendOptions, sizes: Sequence[Node] = ()
 ) -> Call:
     """`sizes` give those of the partition."""
-    executables = _executables(lowered, options)
+    executables, checks = _executables(lowered, options)
     # PyTorch's own operators don't promise the strides that were foreseen.
     checked = [node.op != "placeholder" for node in lowered.partition.inputs]
-    return Call(lowered.partition, specialise(name, lowered, executables, checked), sizes)
+    return Call(lowered.partition, specialise(name, lowered, executables, checked, checks), sizes)
 
 
-def _executables(lowered: LoweredPartition, options: BackendOptions) -> Executables:
-    """The partition, compiled and loaded for arguments that are fully aligned."""
+def _executables(
+    lowered: LoweredPartition, options: BackendOptions
+) -> tuple[Executables, RangeChecks]:
+    """The partition, compiled and loaded for arguments that are fully aligned, and what
+    has to be known of its weights."""
     device = lowered.partition.device
     on_host = device.type == "cpu"
     compiler = Options(
@@ -164,14 +169,17 @@ def _executables(lowered: LoweredPartition, options: BackendOptions) -> Executab
         cache=options.cache,
     )
 
+    reports = []
+
     def package(alignment: int) -> bytes:
         compilation = compile_ir(lowered.text, with_fields(compiler, alignment=alignment))
         assert compilation.package is not None
+        reports.append(compilation.report)
         return compilation.package
 
     executables = Executables(package, "host" if on_host else f"cuda:{device.index or 0}")
     executables.get(compiler.alignment)
-    return executables
+    return executables, RangeChecks(lowered.weights, reports[0])
 
 
 def _count(partition: Partition) -> str:

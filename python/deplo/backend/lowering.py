@@ -14,6 +14,7 @@ from deplo.importer.lowering import Lowering
 from deplo.importer.sizes import Size
 
 from .partition import Partition
+from .support import WEIGHT
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class LoweredPartition:
     outputs: for each output of the partition, ("result", i), or ("argument", i)
         or ("result", i) again where a copy of another tensor is returned.
     sizes: that each call gives.
+    weights: for each argument that is a parameter or buffer, its name in the source.
     """
 
     partition: Partition
@@ -48,6 +50,7 @@ class LoweredPartition:
     results: list[TensorType]
     outputs: list[tuple[str, int]] = field(default_factory=list)
     sizes: Sequence[Size] = ()
+    weights: Sequence[str | None] = ()
 
 
 def memory_order(kind: TensorType) -> list[int] | None:
@@ -91,7 +94,7 @@ def lower(
         tensor = node.meta["val"]
         strides = None if tensor.is_contiguous() else tensor.stride()
         # Names of the place, not of the source: equal partitions are equal programs.
-        is_weight = node.meta.get("is_weight", False) and tensor.device == partition.device
+        is_weight = WEIGHT in node.meta and tensor.device == partition.device
         builder.argument(value, f"in{i}", strides, is_weight=is_weight)
         lowering.values[node] = value
     for node in nodes:
@@ -123,7 +126,8 @@ def lower(
         return None
     kinds = [TensorType.of(node) for node in inputs]
     text = builder.text(results)
-    return LoweredPartition(partition, text, kinds, types, outputs, sizes)
+    weights = [node.meta.get(WEIGHT) for node in inputs]
+    return LoweredPartition(partition, text, kinds, types, outputs, sizes, weights)
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -17,7 +17,9 @@ class BackendOptions:
     target: GPU to compile for, as "sm_90a"; "" for the one present.
     schedule: overrides of schedule decisions, "stage_inputs=always,warps=4".
     precision: what products of f32 may be computed in, "f32", "f32-fast",
-        "ieee" or "tf32".
+        "ieee" or "tf32". Parameters and buffers that "f32-fast" doesn't suit are an error
+        in the first call that has them, whatever `fallback` says: PyTorch would compute
+        something else.
     prepare_weights: run kernels that depend on parameters and buffers alone once
         for all calls, and keep what they write.
     contractions: compile products of matrices too; False leaves them to PyTorch,

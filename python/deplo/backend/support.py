@@ -22,6 +22,9 @@ from deplo.importer.unsupported import Problem, describe, python_name
 from .attention import is_deterministic
 from .options import BackendOptions
 
+# Of an input that is a parameter or buffer and not changed: its name in the source.
+WEIGHT = "deplo_weight"
+
 
 def is_view(node: Node) -> bool:
     """Whether the node's results are its first argument's memory, seen otherwise."""

@@ -16,7 +16,7 @@ static constexpr llvm::StringLiteral knobs =
     "block, warps, vector, cluster, chunk, unroll, thread, stages, split_k, "
     "atom, warp_tile, stage_inputs, transpose_smem, async_copy, swizzle_smem, "
     "pad_smem, programmatic_launch, tma_copy, warp_specialize, tma_store, "
-    "persist_blocks, pieces, windows";
+    "persist_blocks, pieces, fuse_pieces, windows";
 
 static FailureOr<int64_t> parsePower(StringRef text, bool allowsZero) {
   int64_t number;
@@ -138,6 +138,8 @@ static LogicalResult parsePin(StringRef text, Pins &pins, ModuleOp module) {
     return setChoice(pins.tmaStore);
   if (name == "persist_blocks")
     return setChoice(pins.persistBlocks);
+  if (name == "fuse_pieces")
+    return setChoice(pins.fusePieces);
   // Of fuse_vertical, which comes before kernels have schedules.
   Choice ofFusion;
   if (name == "windows")

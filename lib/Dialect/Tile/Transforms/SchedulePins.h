@@ -24,6 +24,8 @@ struct Pins {
   llvm::SmallVector<int64_t> warpTile;
   /// Where the pieces of one operand of f32 are made.
   std::optional<bool> piecesInRegisters;
+  /// Whether the kernel that computes an operand writes its pieces.
+  Choice fusePieces = Choice::Auto;
   Choice stageInputs = Choice::Auto, transposeSmem = Choice::Auto,
          asyncCopy = Choice::Auto, swizzleSmem = Choice::Auto,
          padSmem = Choice::Auto, programmaticLaunch = Choice::Auto,

@@ -299,6 +299,41 @@ def SplitPiecesPass : Pass<"deplo-split-pieces", "::mlir::ModuleOp"> {
   let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
 }
 
+def FusePiecesPass : Pass<"deplo-fuse-pieces", "::mlir::ModuleOp"> {
+  let summary = "kernels that compute operands in rows write their pieces";
+  let description = [{
+    The pieces of what another kernel computes are written by a kernel that reads
+    it again. Where that other kernel stores whole rows, it can fold and divide them
+    itself: a norm, a softmax, a gated activation. Before:
+
+    ```mlir
+    loop.launch @gate(%x, %t) : memref<4096xf32>, memref<4096xf32>
+    loop.launch @pieces(%t, %s, %p) : memref<64x64xf32>, memref<64x1xf32>, memref<2x64x64xf16>
+    loop.launch @mm(%t, %w, %y, %p, %q, %s, %u) : ...
+    ```
+
+    After:
+
+    ```mlir
+    loop.launch @gate(%x, %t, %s, %p) : memref<64x64xf32>, memref<64x64xf32>, memref<64x1xf32>, memref<2x64x64xf16>
+    loop.launch @mm(%t, %w, %y, %p, %q, %s, %u) : ...
+    ```
+
+    The operand itself is stored as well: sums that are not finite are computed again
+    from it. It is done with precision `f32-fast` where one kernel has rows on chip, or the model
+    says that it is quicker than two; `fuse_pieces` in the schedule, `always` or `never`, says
+    whether it is, and `always` with precision `f32` too.
+
+    Results of contractions are left as they are: several blocks compute a row.
+  }];
+  let options = [
+    Option<"pin", "pin", "std::string", "", "decided fields, of which this step reads fuse_pieces=never">,
+    Option<"alignment", "alignment", "int64_t", "16", "bytes that every argument of a kernel is aligned to">,
+    Option<"precision", "precision", "std::string", "\"f32\"",
+           "what products of f32 may be computed in: ieee, f32, f32-fast or tf32">];
+  let dependentDialects = ["::deplo::tile::TileDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def TransposeOperandsPass : Pass<"deplo-transpose-operands", "::mlir::ModuleOp"> {
   let summary = "operands of multiply-adds are copied with a row for each summed element";
   let description = [{
