@@ -213,10 +213,10 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
   double covered = (choice.stages * atOnce - 1) * perBlock / chunks;
   double stall =
       std::max(0.0, copyNanoseconds - covered) + chunkNanoseconds / warps;
-  double alone = choice.blocksPerMultiprocessor == 1 ||
-                         warps <= schedulersPerMultiprocessor
-                     ? aloneCost
-                     : 1;
+  bool isAlone =
+      choice.blocksPerMultiprocessor == 1 ||
+      (atOnce == 1 && choice.warps <= int64_t(schedulersPerMultiprocessor));
+  double alone = isAlone ? aloneCost : 1;
   double nanoseconds =
       (most * perBlock / occupancy +
        most / atOnce * (memoryLatencyNanoseconds + chunks * stall)) *

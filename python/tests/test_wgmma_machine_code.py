@@ -7,6 +7,7 @@ registers spill or where a loop over chunks lacks the instructions that it is ab
 """
 
 import re
+import warnings
 
 import pytest
 import torch
@@ -70,3 +71,19 @@ def test_blocks_that_stay_have_theirs(compiler):
     sass = compiled.ir("sass")
     assert any("HGMMA" in loop and "STSM" in loop and "UTMASTG" in loop for loop in loops(sass))
     assert "STG" not in sass.replace("UTMASTG", "")
+
+
+@pytest.mark.parametrize("columns, depth", [(5632, 2048), (18944, 3584)])
+def test_two_products_have_registers_for_their_pieces(columns, depth, compiler):
+    """Gate and up of few rows: a kernel that spilled would be scheduled again without wgmma."""
+
+    def gated(x, gate, up):
+        return F.silu(F.linear(x, gate)) * F.linear(x, up)
+
+    inputs = [torch.empty(*shape) for shape in ((128, depth), (columns, depth), (columns, depth))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", deplo.DeploWarning)
+        compiled = deplo.compile(gated, inputs, target="sm_90a", device="cuda")
+    schedules = [kernel["schedule"] for kernel in compiled.report["kernels"]]
+    assert any("atom = wgmma" in schedule for schedule in schedules)
+    assert not any(kernel["spill_bytes"] for kernel in compiled.report["kernels"])

@@ -221,6 +221,11 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
   tile::PiecesForm form = tile::PiecesForm::get(op.getAtomElement());
   WgmmaTile tile = getWgmmaTile(op);
   bool inRegisters = tile.lhs.type.getElementType().isF32();
+  // Beside the sums of several products there are no registers for what is left
+  // of the numbers.
+  bool splitsLater =
+      inRegisters &&
+      llvm::hasSingleElement(op->getBlock()->getOps<tile::AsyncDotOp>());
   // By scale, the registers of all instructions.
   SmallVector<SmallVector<Value>, 3> fragments;
   SmallVector<std::pair<Value, Value>> numbers;
@@ -232,6 +237,8 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
   if (inRegisters) {
     numbers = readFragments(tile, op.getContractedSize());
     split();
+    while (!splitsLater && int64_t(fragments.size()) < form.count)
+      split();
     // One thread of a warp says that all have read.
     NVVM::SyncWarpOp::create(builder, arith::ConstantIntOp::create(
                                           builder, builder.getI32Type(), -1));
@@ -293,7 +300,7 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
   tieSums("wgmma.fence.sync.aligned;", rest);
   multiply(high, {{0, 0}}, /*fromZero=*/true);
   NVVM::WgmmaGroupSyncAlignedOp::create(builder);
-  if (inRegisters) {
+  if (splitsLater) {
     // Other pieces are made while the tensor cores multiply high ones.
     multiply(rest, {small.front()}, /*fromZero=*/false);
     small.erase(small.begin());
@@ -311,7 +318,7 @@ void KernelEmitter::emitAsyncDotOfPieces(tile::AsyncDotOp op) {
                                 arith::SubFOp::create(builder, sum, next));
     sum = next;
   }
-  if (inRegisters)
+  if (splitsLater)
     endBasicBlock(builder, op.getLoc());
   tieSums("wgmma.wait_group.sync.aligned 0;", rest);
   for (auto [sum, lost] : llvm::zip_equal(rest, high))
