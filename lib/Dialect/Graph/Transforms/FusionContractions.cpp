@@ -115,7 +115,7 @@ bool FusionGroups::gathersOperand(const Group &group) const {
 
 /// What `contraction` takes more where tensor maps can't copy its operands: by
 /// mma.sync, which has this part of wgmma's rate; numbers of f32 by
-/// multiply-adds instead of in pieces.
+/// multiply-adds instead of in pieces, which have sizes that are known.
 double FusionGroups::getSlowerOperations(const Primitive &contraction) const {
   constexpr double partOfRate = 0.6;
   Type type = getElementTypeOrSelf(contraction.reads.front().source);
@@ -125,7 +125,7 @@ double FusionGroups::getSlowerOperations(const Primitive &contraction) const {
     if (dim >= contraction.getResultAxes().size())
       products *= sizes.getMax(size);
   }
-  if (type.isF32() && machine.pieceOperationsPerSecond > 0 &&
+  if (type.isF32() && machine.pieceOperationsPerSecond > 0 && sizes.empty() &&
       products >= leastProductsInPieces)
     return all * std::max(0.0, 1 - machine.operationsPerSecond /
                                        machine.pieceOperationsPerSecond);

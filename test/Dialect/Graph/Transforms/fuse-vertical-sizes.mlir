@@ -8,6 +8,10 @@
 // CHECK-LABEL: func.func @rows
 // CHECK:         graph.fused @reduce_max_64
 // CHECK-NOT:     graph.fused
+// Products of so many rows are not in pieces, which would need the operand in memory.
+// CHECK-LABEL: func.func @product
+// CHECK:         graph.fused @contract
+// CHECK-NOT:     graph.fused
 module attributes {graph.sizes = {n = array<i64: 1048583, 1, 5000>}} {
   func.func @inner(%z: tensor<4096x1048583xf32>) -> tensor<4096x1048583xf32> {
     %m = graph.reduce max %z axes [1] : tensor<4096x1048583xf32> -> tensor<4096xf32>
@@ -26,5 +30,13 @@ module attributes {graph.sizes = {n = array<i64: 1048583, 1, 5000>}} {
       graph.yield %0 : f32
     }
     return %y : tensor<1048583x64xf32>
+  }
+  func.func @product(%x: tensor<1048583x2048xf32>, %w: tensor<2048x2048xf32>) -> tensor<1048583x2048xf32> {
+    %e = graph.map (%a = %x : tensor<1048583x2048xf32>) -> tensor<1048583x2048xf32> {
+      %0 = arith.mulf %a, %a : f32
+      graph.yield %0 : f32
+    }
+    %y = graph.contract %e by affine_map<(m, n, k) -> (m, k)>, %w by affine_map<(m, n, k) -> (n, k)> : (tensor<1048583x2048xf32>, tensor<2048x2048xf32>) -> tensor<1048583x2048xf32>
+    return %y : tensor<1048583x2048xf32>
   }
 }
