@@ -74,7 +74,7 @@ static bool isTransposed(const MmaChoice &choice) {
   return choice.blockRows / choice.warpRows % warpsPerGroup != 0;
 }
 
-/// Tiles that a block's columns are: powers of two.
+/// Tiles that a block's columns are.
 static int64_t countTiles(const MmaChoice &choice) {
   return llvm::popcount(uint64_t(choice.blockColumns));
 }
@@ -119,9 +119,8 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
 /// besides: for the sums of its narrow tiles.
 static double getCyclesOfChains(int64_t columns) {
   double cycles = 0;
-  for (; columns > 0; columns -= llvm::bit_floor<uint64_t>(columns))
-    cycles += std::max(0.0, cyclesOfChain - llvm::bit_floor<uint64_t>(columns) /
-                                                columnsOfCycle);
+  for (int64_t tile : getTilesAlong(columns))
+    cycles += std::max(0.0, cyclesOfChain - tile / columnsOfCycle);
   return cycles;
 }
 
@@ -223,11 +222,9 @@ static bool keepsBlocks(const MmaChoice &choice, const ContractionFacts &facts,
                         const TargetDescription &target) {
   constexpr int64_t pieceBytes = 16 * rowBytes, mostSlots = 2;
   int64_t slots = 0;
-  for (int64_t columns = getColumnsOfWarp(choice); columns > 0;
-       columns -= llvm::bit_floor<uint64_t>(columns))
-    slots += std::clamp<int64_t>(llvm::bit_floor<uint64_t>(columns) *
-                                     facts.elementBytes / rowBytes,
-                                 1, mostSlots);
+  for (int64_t tile : getTilesAlong(getColumnsOfWarp(choice)))
+    slots +=
+        std::clamp<int64_t>(tile * facts.elementBytes / rowBytes, 1, mostSlots);
   int64_t bytes =
       choice.sharedBytes + facts.sums * choice.warps * slots * pieceBytes;
   return choice.waves > 1 && choice.cluster == 1 && !isTransposed(choice) &&
@@ -293,6 +290,13 @@ static bool canShare(const MmaChoice &choice, const ContractionFacts &facts) {
   return facts.sums == 1 && ofWarp == columns && slice >= leastSlice &&
          facts.depth % (choice.chunk * choice.cluster) == 0 &&
          facts.depth / choice.cluster % slice == 0;
+}
+
+std::vector<int64_t> getTilesAlong(int64_t size) {
+  std::vector<int64_t> tiles;
+  for (; size > 0; size -= tiles.back())
+    tiles.push_back(llvm::bit_floor<uint64_t>(size));
+  return tiles;
 }
 
 /// Whether operands are read from memory again if blocks are at different

@@ -10,7 +10,13 @@
 
 #include "deplo/Analysis/MmaModel.h"
 
+#include <vector>
+
 namespace deplo {
+
+/// The tiles of a block with `size` elements along an axis: the powers of two
+/// that this is the sum of, the largest first.
+std::vector<int64_t> getTilesAlong(int64_t size);
 
 /// Returns the fastest choice that agrees with the pins, or the sentence that
 /// says why there is none in `error`. Warps are those that compute.

@@ -32,25 +32,17 @@
 // What depends on where a tile starts are accesses, masks and numbers.
 
 #include "ClusterSupport.h"
+#include "deplo/Analysis/WgmmaModel.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace deplo;
 using namespace deplo::tile;
-
-/// The powers of two that `size` is the sum of, the largest first.
-static SmallVector<int64_t> getPowers(int64_t size) {
-  SmallVector<int64_t> powers;
-  for (; size > 0; size -= powers.back())
-    powers.push_back(llvm::bit_floor<uint64_t>(size));
-  return powers;
-}
 
 /// The classes of tiles that `op` and what it contains have along `axis`.
 static llvm::SmallDenseSet<unsigned>
@@ -85,7 +77,7 @@ static bool isOnlyStart(Value index,
 LogicalResult tile::splitTiles(KernelOp kernel, unsigned axis,
                                std::string &reason) {
   int64_t size = kernel.getAxis(axis).getStep();
-  SmallVector<int64_t> parts = getPowers(size);
+  std::vector<int64_t> parts = getTilesAlong(size);
   SmallVector<SmallVector<Operation *>> copies(1);
   {
     TileDims dims(kernel);
