@@ -47,6 +47,9 @@ static constexpr double copyNanoseconds = 650;
 static constexpr double passNanoseconds = 60;
 /// A block's start, its first copies and its last stores.
 static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
+/// What a chunk takes longer if its slot is a remainder by another number than
+/// a power of two.
+static constexpr double remainderNanoseconds = 45;
 /// What L2 gives all multiprocessors together, in times the bandwidth of
 /// memory.
 static constexpr double fillBandwidth = 3.5;
@@ -71,9 +74,15 @@ struct Form {
 /// What adding a chunk's sums takes that instructions don't hide, where they
 /// are as few as those of two pieces.
 static constexpr double sumsNanoseconds = 170;
+
+// Fitted to 208 schedules of products of 32 and 128 rows whose weights' pieces
+// are made in registers (H200).
+
 /// Cycles of a warp for a number whose pieces it makes in registers, which
 /// other warpgroups' instructions don't hide.
-static constexpr double cyclesOfSplit = 14;
+static constexpr double cyclesOfSplit = 8;
+/// What each further block of a multiprocessor takes besides its chunks.
+static constexpr double blockOfSplitNanoseconds = 2300;
 /// What a thread holds of a chunk of the operand whose pieces it makes.
 static constexpr int64_t registersOfSplit = 40;
 
@@ -116,17 +125,19 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
       (choice.whole == WholeOperand::None ? 0 : registersOfSplit);
   choice.sharedBytes =
       getCopiedBytes(choice, facts) * choice.stages + barrierBytes;
-  choice.blocksPerMultiprocessor = 1;
-  return choice.registersPerThread <=
-             shareRegisters(target, choice.warps, /*blocks=*/1).ofOthers &&
+  choice.blocksPerMultiprocessor = countResidentRoles(
+      target, choice.warps, choice.registersPerThread, choice.sharedBytes);
+  return choice.blocksPerMultiprocessor > 0 &&
          choice.sharedBytes <= target.sharedPerBlock;
 }
 
-/// What a block takes for a chunk while `blocks` run: instructions, what these
-/// read of shared memory, what one warpgroup does between them, or copies.
+/// What a multiprocessor takes for a chunk of each of its `busiest` blocks
+/// while `blocks` run: instructions, what these read of shared memory, what one
+/// warpgroup does between them, or copies.
 static double estimateChunk(const MmaChoice &choice,
                             const ContractionFacts &facts,
-                            const TargetDescription &target, int64_t blocks) {
+                            const TargetDescription &target, int64_t blocks,
+                            int64_t busiest) {
   double multiplyAddsPerNanosecond = reachedRate * target.wgmmaFlopsPerSecond /
                                      2e9 / target.multiprocessors /
                                      Form(facts).products;
@@ -156,12 +167,16 @@ static double estimateChunk(const MmaChoice &choice,
   double shared = (readBytes + costOfCopies * copiedBytes) / lineBytes /
                   cyclesPerNanosecond;
   double bandwidth = target.dramBytesPerSecond / 1e9;
-  double fill = std::max(copiedBytes * target.multiprocessors /
+  double fill = std::max(busiest * copiedBytes * target.multiprocessors /
                              (bandwidthBurst * bandwidth),
                          blocks * copiedBytes / (fillBandwidth * bandwidth));
   double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
-  return std::max({arithmetic, shared, ofGroup, fill, refill}) + split +
-         (facts.ofScaledRows ? sumsNanoseconds : 0);
+  bool isMask = facts.ofScaledRows || llvm::isPowerOf2_64(choice.stages);
+  double remainder = isMask ? 0 : remainderNanoseconds;
+  return std::max(
+             {busiest * arithmetic, busiest * shared, ofGroup, fill, refill}) +
+         busiest * split + (facts.ofScaledRows ? sumsNanoseconds : 0) +
+         remainder;
 }
 
 static double getElements(const ContractionFacts &facts, bool ofRows) {
@@ -198,21 +213,25 @@ static double estimateSplit(const MmaChoice &choice, ContractionFacts facts,
                         kernels, target);
 }
 
-/// What all blocks take, one on each multiprocessor, wave after wave.
+/// What all blocks take, wave after wave.
 static double estimate(MmaChoice &choice, const ContractionFacts &facts,
                        const TargetDescription &target) {
   choice.blocks = facts.batches *
                   int64_t(llvm::divideCeil(facts.rows, choice.blockRows)) *
                   int64_t(llvm::divideCeil(facts.columns, choice.blockColumns));
   double chunks = llvm::divideCeil(facts.depth, choice.chunk);
-  choice.waves = double(choice.blocks) / target.multiprocessors;
-  double nanoseconds = firstBlockNanoseconds - blockNanoseconds;
+  int64_t perWave = choice.blocksPerMultiprocessor * target.multiprocessors;
+  choice.waves = double(choice.blocks) / perWave;
+  double ofBlock = choice.whole == WholeOperand::None ? blockNanoseconds
+                                                      : blockOfSplitNanoseconds;
+  double nanoseconds = firstBlockNanoseconds - ofBlock;
   for (int64_t rest = choice.blocks; rest > 0;) {
-    int64_t wave = std::min(rest, target.multiprocessors);
+    int64_t wave = std::min(rest, perWave);
     int64_t waves = rest / wave;
+    int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
     nanoseconds +=
-        waves * (chunks * estimateChunk(choice, facts, target, wave) +
-                 blockNanoseconds);
+        waves * (chunks * estimateChunk(choice, facts, target, wave, busiest) +
+                 ofBlock);
     rest -= waves * wave;
   }
   double streamed = estimateStream(choice, facts, target);
@@ -267,7 +286,7 @@ std::optional<MmaChoice> chooseWgmmaOfPieces(const ContractionFacts &facts,
     choice.warpColumns = columnsOfWarp;
     for (int64_t chunk : chunksOfForm) {
       int64_t chunks = llvm::divideCeil(facts.depth, chunk);
-      for (int64_t stages : getNumbers({6, 5, 4, 3, 2}, pins.stages)) {
+      for (int64_t stages : getNumbers({4, 8, 6, 5, 3, 2}, pins.stages)) {
         choice.chunk = chunk;
         choice.stages = stages;
         if (pins.stages || stages <= std::max<int64_t>(chunks, 2))
