@@ -47,9 +47,10 @@ static constexpr double copyNanoseconds = 650;
 static constexpr double passNanoseconds = 60;
 /// A block's start, its first copies and its last stores.
 static constexpr double firstBlockNanoseconds = 2000, blockNanoseconds = 600;
-/// What a chunk takes longer if its slot is a remainder by another number than
-/// a power of two.
-static constexpr double remainderNanoseconds = 45;
+/// What a chunk takes longer in rings of three, five or six slots, of three
+/// pieces: 512x2048x2048 by 64x128, pieces in memory, takes 57 us with four
+/// slots, 61 with five or six.
+static constexpr double oddRingNanoseconds = 45;
 /// What L2 gives all multiprocessors together, in times the bandwidth of
 /// memory.
 static constexpr double fillBandwidth = 3.5;
@@ -171,12 +172,11 @@ static double estimateChunk(const MmaChoice &choice,
                              (bandwidthBurst * bandwidth),
                          blocks * copiedBytes / (fillBandwidth * bandwidth));
   double refill = copyNanoseconds / std::max<int64_t>(choice.stages - 1, 1);
-  bool isMask = facts.ofScaledRows || llvm::isPowerOf2_64(choice.stages);
-  double remainder = isMask ? 0 : remainderNanoseconds;
+  bool isEven = facts.ofScaledRows || llvm::isPowerOf2_64(choice.stages);
+  double ring = isEven ? 0 : oddRingNanoseconds;
   return std::max(
              {busiest * arithmetic, busiest * shared, ofGroup, fill, refill}) +
-         busiest * split + (facts.ofScaledRows ? sumsNanoseconds : 0) +
-         remainder;
+         busiest * split + (facts.ofScaledRows ? sumsNanoseconds : 0) + ring;
 }
 
 static double getElements(const ContractionFacts &facts, bool ofRows) {

