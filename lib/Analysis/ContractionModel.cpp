@@ -222,7 +222,13 @@ static double estimate(ContractionChoice &choice, const ContractionFacts &facts,
        most / atOnce * (memoryLatencyNanoseconds + chunks * stall)) *
       alone;
   double bytes = facts.batches * depth * getLoaded(facts.rows, facts.columns);
-  return std::max(nanoseconds, bytes / (reachedBandwidth * bytesPerNanosecond));
+  double streamed = bytes / (reachedBandwidth * bytesPerNanosecond);
+  choice.limit = streamed > nanoseconds               ? "memory"
+                 : fill > work                        ? "L2"
+                 : chunks * stall > perBlock * atOnce ? "latency of copies"
+                 : reads > 1                          ? "shared memory"
+                                                      : "multiply-adds";
+  return std::max(nanoseconds, streamed);
 }
 
 static std::string getReason(const ContractionChoice &choice,
@@ -230,11 +236,11 @@ static std::string getReason(const ContractionChoice &choice,
   return llvm::formatv(
              "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each "
              "of {6} threads: {7} blocks, {8} on each of {9} multiprocessors "
-             "at once",
+             "at once, limited by {10}",
              choice.blockRows, choice.blockColumns, choice.chunk, choice.stages,
              choice.threadRows, choice.threadColumns, choice.warps * lanes,
              choice.blocks, choice.blocksPerMultiprocessor,
-             target.multiprocessors)
+             target.multiprocessors, choice.limit)
       .str();
 }
 

@@ -111,13 +111,13 @@ static bool fits(MmaChoice &choice, const ContractionFacts &facts,
 }
 
 /// What a multiprocessor takes for a chunk of each of its `busiest` blocks,
-/// where `blocks` run at once: the slowest of instructions, reads of fragments
-/// and copies, and a part of the others. Copies run ahead, but a ring is
-/// refilled once in a latency.
-static double estimateChunk(const MmaChoice &choice,
-                            const ContractionFacts &facts,
-                            const TargetDescription &target, int64_t blocks,
-                            int64_t busiest) {
+/// where `blocks` run at once, and what of that takes longest: the slowest of
+/// instructions, reads of fragments and copies, and a part of the others.
+/// Copies run ahead, but a ring is refilled once in a latency.
+static std::pair<double, const char *>
+estimateChunk(const MmaChoice &choice, const ContractionFacts &facts,
+              const TargetDescription &target, int64_t blocks,
+              int64_t busiest) {
   // Rates of one multiprocessor; tf32 has half the rate of f16.
   double ofHalves = target.mmaFlopsPerSecond / 2e9 / target.multiprocessors;
   double multiplyAddsPerNanosecond =
@@ -161,7 +161,11 @@ static double estimateChunk(const MmaChoice &choice,
   if (unaligned > 0)
     work += syncNanoseconds +
             unaligned * syncElementNanoseconds / (choice.warps * lanes);
-  return std::max(work, refill) + chunkNanoseconds / busiest;
+  const char *limit = refill > work           ? "latency of copies"
+                      : slowest == arithmetic ? "instructions"
+                      : slowest == reads      ? "shared memory"
+                                              : "L2";
+  return {std::max(work, refill) + chunkNanoseconds / busiest, limit};
 }
 
 /// What all blocks take, one wave after the other: chunks, or the bytes of the
@@ -183,8 +187,8 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
     int64_t wave = std::min(rest, perWave);
     int64_t busiest = llvm::divideCeil(wave, target.multiprocessors);
     int64_t waves = std::max<int64_t>(rest / perWave, 1);
-    double computed =
-        chunks * estimateChunk(choice, facts, target, wave, busiest);
+    auto [ofChunk, limit] = estimateChunk(choice, facts, target, wave, busiest);
+    double computed = chunks * ofChunk;
     double active =
         double(std::min(wave, target.multiprocessors)) / target.multiprocessors;
     double streamed = bytes * wave / choice.blocks / bandwidth /
@@ -192,6 +196,8 @@ static double estimate(MmaChoice &choice, const ContractionFacts &facts,
     nanoseconds +=
         waves * (std::max(computed, streamed) +
                  std::min(computed, streamed) * shareOfWave + blockNanoseconds);
+    if (rest == choice.blocks)
+      choice.limit = streamed > computed ? "memory" : limit;
     rest -= waves * wave;
   }
   return nanoseconds;
@@ -202,10 +208,11 @@ static std::string getReason(const MmaChoice &choice,
   return llvm::formatv(
              "blocks of {0}x{1} in chunks of {2}, {3} at once, {4}x{5} in each "
              "of {6} warps by mma.sync: {7} blocks, {8} on each of {9} "
-             "multiprocessors at once",
+             "multiprocessors at once, limited by {10}",
              choice.blockRows, choice.blockColumns, choice.chunk, choice.stages,
              choice.warpRows, choice.warpColumns, choice.warps, choice.blocks,
-             choice.blocksPerMultiprocessor, target.multiprocessors)
+             choice.blocksPerMultiprocessor, target.multiprocessors,
+             choice.limit)
       .str();
 }
 

@@ -84,6 +84,7 @@ private:
   /// Runs the stages up to the level asked for; fills `result`.
   LogicalResult lower();
   LogicalResult lowerLoops();
+  LogicalResult scheduleLoops();
   LogicalResult lowerToDevice();
   bool runsPtxas() {
     return options.level == Level::Sass ||
@@ -263,10 +264,7 @@ LogicalResult Compilation::lowerLoops() {
   std::vector<KernelReport> kernels = result.kernels;
   size_t steps = trace.getSteps().size();
   for (;;) {
-    if (hasLoops && failed(runStage("tile", [&](OpPassManager &manager) {
-          buildTilePipeline(manager, pipelineOptions);
-          return success();
-        })))
+    if (hasLoops && failed(scheduleLoops()))
       return failure();
     if (failed(lowerToDevice()))
       return failure();
@@ -282,6 +280,21 @@ LogicalResult Compilation::lowerLoops() {
     trace.truncate(steps);
     module = loops->clone();
   }
+}
+
+/// What kernels cost is counted when all of them are there.
+LogicalResult Compilation::scheduleLoops() {
+  auto run = [&](auto build) {
+    return runStage("tile", [&](OpPassManager &manager) {
+      build(manager, pipelineOptions);
+      return success();
+    });
+  };
+  if (failed(run(buildDivisionPipeline)))
+    return failure();
+  result.kernels.clear();
+  collectCosts(*module, options.precision, result.kernels);
+  return run(buildSchedulePipeline);
 }
 
 LogicalResult Compilation::lowerToHost() {

@@ -266,6 +266,15 @@ void collectScheduleReasons(ArrayRef<Step> steps,
           if (report.name == remark.kernel ||
               StringRef(report.name).starts_with(remark.kernel + "_and_"))
             report.scheduleReason = remark.text;
+  // Why a kernel has a sum in parts comes first.
+  for (const Step &step : steps)
+    if (step.pass == "deplo-split-matmul-k")
+      for (const StepRemark &remark : step.remarks)
+        for (KernelReport &report : reports)
+          if (remark.kind == "passed" &&
+              (report.name == remark.kernel ||
+               report.name == remark.kernel + "_parts"))
+            report.scheduleReason = remark.text + "; " + report.scheduleReason;
 }
 
 std::vector<std::pair<std::string, std::string>>

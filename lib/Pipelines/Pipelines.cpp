@@ -90,39 +90,49 @@ void buildLoopPipeline(OpPassManager &manager,
   manager.addPass(loop::createVerifySizesPass());
 }
 
-void buildTilePipeline(OpPassManager &manager,
-                       const CompilePipelineOptions &options) {
-  // What all steps that estimate contractions are told.
-  auto tell = [&](auto step) {
-    step.pin = options.schedule;
-    step.precision = options.precision;
-    return step;
-  };
-  auto tellOfWgmma = [&](auto step) {
-    step.withoutWgmma.assign(options.withoutWgmma.begin(),
-                             options.withoutWgmma.end());
-    return tell(step);
-  };
-  auto transpose = tell(tile::TransposeOperandsPassOptions());
+/// Tells `step`, one of those that estimate contractions, what is pinned.
+template <typename Options>
+static Options tell(Options step, const CompilePipelineOptions &options) {
+  step.pin = options.schedule;
+  step.precision = options.precision;
+  return step;
+}
+
+/// The same for those that choose wgmma.
+template <typename Options>
+static Options tellOfWgmma(Options step,
+                           const CompilePipelineOptions &options) {
+  step.withoutWgmma.assign(options.withoutWgmma.begin(),
+                           options.withoutWgmma.end());
+  return tell(step, options);
+}
+
+void buildDivisionPipeline(OpPassManager &manager,
+                           const CompilePipelineOptions &options) {
+  auto transpose = tell(tile::TransposeOperandsPassOptions(), options);
   transpose.alignment = options.alignment;
   manager.addPass(tile::createTransposeOperandsPass(transpose));
-  auto splitK = tell(tile::SplitMatmulKPassOptions());
+  auto splitK = tell(tile::SplitMatmulKPassOptions(), options);
   splitK.alignment = options.alignment;
   manager.addPass(tile::createSplitMatmulKPass(splitK));
-  auto pieces = tellOfWgmma(tile::SplitPiecesPassOptions());
+  auto pieces = tellOfWgmma(tile::SplitPiecesPassOptions(), options);
   pieces.alignment = options.alignment;
   manager.addPass(tile::createSplitPiecesPass(pieces));
-  auto fusePieces = tell(tile::FusePiecesPassOptions());
+  auto fusePieces = tell(tile::FusePiecesPassOptions(), options);
   fusePieces.alignment = options.alignment;
   manager.addPass(tile::createFusePiecesPass(fusePieces));
-  auto pack = tellOfWgmma(tile::PackOperandsPassOptions());
+  auto pack = tellOfWgmma(tile::PackOperandsPassOptions(), options);
   pack.alignment = options.alignment;
   manager.addPass(tile::createPackOperandsPass(pack));
   // Those before have added launches that copy operands.
   if (options.prepareWeights)
     manager.addPass(loop::createPrepareWeightsPass());
+}
+
+void buildSchedulePipeline(OpPassManager &manager,
+                           const CompilePipelineOptions &options) {
   manager.addPass(tile::createConcatGridsPass());
-  auto schedule = tellOfWgmma(tile::SelectSchedulePassOptions());
+  auto schedule = tellOfWgmma(tile::SelectSchedulePassOptions(), options);
   schedule.alignment = options.alignment;
   manager.addPass(tile::createSelectSchedulePass(schedule));
   manager.addPass(tile::createTileifyPass());
@@ -187,6 +197,12 @@ void buildTilePipeline(OpPassManager &manager,
   kernel.addPass(tile::createVectorizeAccessPass(vectorize));
   kernel.addPass(tile::createEliminateBarriersPass());
   kernel.addPass(tile::createProgrammaticLaunchPass());
+}
+
+void buildTilePipeline(OpPassManager &manager,
+                       const CompilePipelineOptions &options) {
+  buildDivisionPipeline(manager, options);
+  buildSchedulePipeline(manager, options);
 }
 
 void buildKernelPipeline(OpPassManager &manager,

@@ -65,10 +65,10 @@ def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
 
     is_symbolic = bool(kernel.get("flops_formula"))
     intensity = f"{kernel.get('intensity', 0.0):.3g} operations a byte"
-    moved = [
-        f"{buffer['name']} {count(buffer['bytes_read'] + buffer['bytes_written'], 'B')}"
-        for buffer in kernel.get("traffic", [])
-    ]
+    moved = []
+    for buffer in kernel.get("traffic", []):
+        total = count(buffer["bytes_read"] + buffer["bytes_written"], "B")
+        moved.append(f"{buffer['name'] or 'a temporary'} {total}")
     occupancy = kernel.get("occupancy")
     prepared = kernel.get("prepared_launches", 0)
     kept = f"{prepared} for all calls, {count(kernel.get('prepared_bytes'), 'B')} are kept"

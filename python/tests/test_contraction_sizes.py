@@ -3,10 +3,16 @@
 """Contractions of any size, and the shapes and values that broke other compilers'."""
 
 import math
+import re
 
 import pytest
 import torch
+import torch.nn.functional as F
 from numeric import DTYPE_IDS, DTYPES, check, compile_for_gpu, randn, run, sum_units, wanted
+
+import deplo
+from deplo.compilation import Options, compile_ir
+from deplo.importer import import_program
 
 by_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=DTYPE_IDS)
 
@@ -72,28 +78,28 @@ def test_a_few_long_rows(whole_size):
 
 
 SHAPES = {
-    "514x130 by 500": (torch.float32, (514, 130), (130, 500)),
-    "320x36 by a batch": (torch.float16, (320, 36), (2, 36, 512)),
-    "457x330 by 514": (torch.float32, (457, 330), (330, 514)),
-    "4 rows": (torch.float16, (4, 2048), (2048, 768)),
-    "1 column": (torch.float32, (1000, 512), (512, 1)),
+    "514x130 by 500": (torch.matmul, torch.float32, (514, 130), (130, 500)),
+    "320x36 by a batch": (torch.matmul, torch.float16, (320, 36), (2, 36, 4096)),
+    "457x330 by 514": (torch.matmul, torch.float32, (457, 330), (330, 514)),
+    "4 rows": (F.linear, torch.float16, (4, 2048), (768, 2048)),
+    "1 column": (torch.matmul, torch.float32, (1000, 512), (512, 1)),
 }
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_that_broke_others(name, whole_size):
-    dtype, left, right = SHAPES[name]
+    product, dtype, left, right = SHAPES[name]
     x, y = randn(*left, dtype=dtype), randn(*right, dtype=dtype, seed=1)
-    bias = randn(right[-1], dtype=dtype, seed=2)
+    bias = randn(right[-2 if product is F.linear else -1], dtype=dtype, seed=2)
 
     def function(x, y, b):
-        return x @ y + b
+        return product(x, y) + b
 
     (got,) = run(function, (x, y, bias), whole_size)
     want = function(x.double(), y.double(), bias.double())
     if dtype != torch.float32:
         # The product is rounded before the bias is added.
-        want = (x.double() @ y.double()).to(dtype).double() + bias.double()
+        want = product(x.double(), y.double()).to(dtype).double() + bias.double()
     scale = 6 * math.sqrt(left[-1]) + 4
     check(got, want, units(left[-1]) + (0 if dtype == torch.float32 else 2**13), scale, name)
 
@@ -140,3 +146,52 @@ def test_numbers_of_any_exponent(device):
     want = (x.double() @ y.double()).float()
     assert torch.equal(got[[0, 1, 3]], want[[0, 1, 3]])
     assert torch.equal(got[2], torch.zeros(2))
+
+
+ATOMS = {
+    torch.float32: {"atom=fma": "ieee", "atom=mma_sync": "f32"},
+    torch.float16: {"atom=mma_sync": "f32"},
+    torch.bfloat16: {"atom=mma_sync": "f32", "atom=wgmma": "f32"},
+}
+
+
+@by_dtype
+@pytest.mark.parametrize("start, gap", [(1, 0), (0, 1), (2, 4), (4, 8)])
+def test_operands_at_any_address(start, gap, dtype, device, torch_device):
+    """Rows that are `gap` elements apart, the first `start` elements into its storage;
+    compiled for examples that begin at an aligned address."""
+    m, n, k = 33, 40, 48
+
+    def matrix(rows, columns, seed):
+        pitch = columns + gap
+        flat = randn(start + rows * pitch, dtype=dtype, seed=seed).to(torch_device)
+        return flat[start:].view(rows, pitch)[:, :columns]
+
+    x, y, w = matrix(m, k, 0), matrix(k, n, 1), matrix(n, k, 2)
+    for schedule, precision in ({"": "f32"} if device == "host" else ATOMS[dtype]).items():
+        for function, inputs in ((torch.matmul, (x, y)), (F.linear, (x, w))):
+            examples = [torch.empty_strided(t.shape, t.stride(), dtype=dtype) for t in inputs]
+            compiled = deplo.compile(
+                function,
+                [example.to(torch_device) for example in examples],
+                device=device,
+                schedule=schedule,
+                precision=precision,
+            )
+            got, want = compiled(*inputs).cpu(), function(*(t.cpu().double() for t in inputs))
+            check(got, want, units(k), 4 * math.sqrt(k) + 4, f"{schedule} {start} {gap}")
+
+
+@pytest.mark.parametrize("schedule", ["", "atom=mma_sync"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+def test_operands_of_more_than_2_to_31_elements(dtype, schedule, compiler):
+    """Offsets into them are counted in 64 bits, those of tensor maps by coordinates."""
+    x = torch.empty(70_000, 40_000, dtype=dtype, device="meta")
+    w = torch.empty(40_000, 64, dtype=dtype, device="meta")
+    text = import_program(torch.matmul, (x, w)).text
+    options = Options(level="kernel", target="sm_90a", schedule=schedule, precision="f32")
+    offset = re.compile(r"getelementptr .*: \(!llvm.ptr<1>, (i\d+)\)")
+    kernels = compile_ir(text, options).ir.split("llvm.func")[1:]
+    multiplies = [kernel for kernel in kernels if "cp.async" in kernel]
+    assert multiplies
+    assert all(set(offset.findall(kernel)) <= {"i64"} for kernel in multiplies)

@@ -17,6 +17,10 @@ PROGRAMS = {
     "softmax": lambda x: F.softmax(x, -1),
     "statistics": lambda x: (x.var(0), x.mean(), x.sum(-1)),
     "pointwise": lambda x: F.gelu(x) * torch.tanh(x) + 0.1,
+    "product": lambda x: x @ x[:33].t(),
+    "product in bf16": lambda x: x.bfloat16() @ x[:33].bfloat16().t(),
+    # Few rows, whose sums are in parts.
+    "product of few rows": lambda x: F.relu(x[:4] @ x[:64].t()),
 }
 
 

@@ -59,6 +59,21 @@ def test_view_is_read_before_it_is_written(device):
     assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
 
 
+@pytest.mark.parametrize("depth", [16, 2048])
+def test_a_product_is_added_in_place_once(depth, device):
+    """Sums of few rows are in parts. Small whole numbers, which f32 adds exactly."""
+
+    def function(c, a, b):
+        c += a @ b
+        return c * 2
+
+    generator = torch.Generator().manual_seed(0)
+    shapes = (5, 7), (5, depth), (depth, 7)
+    inputs = [torch.randint(-3, 4, shape, generator=generator).float() for shape in shapes]
+    got, want = compiled_and_eager(function, inputs, device)
+    assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
+
+
 @pytest.mark.parametrize("size", [3, 4, 8, 33])
 def test_a_matrix_and_its_transpose(size, device):
     """Results of one buffer in two orders: neither is added to twice."""

@@ -3,8 +3,11 @@
 """The tables of `--explain` and `show-targets`."""
 
 import pytest
+import torch
 
+from deplo.compilation import Options, compile_ir
 from deplo.explain import count, explain_text, targets_text
+from deplo.importer import import_program
 
 KERNEL = {
     "name": "rms_norm_2048",
@@ -147,3 +150,55 @@ def test_what_depends_on_sizes_is_a_formula():
     assert facts["bytes written"] == "4 * rows B"
     assert facts["operations"] == "600 * rows"
     assert facts["intensity"] == "-"
+
+
+def test_parts_of_a_sum_have_their_share(compiler):
+    """What kernels do that a schedule makes of one: the parts multiply, the last one adds."""
+    m, n, k, parts = 32, 5632, 2048, 16
+    program = import_program(lambda a, b: a @ b, (torch.empty(m, k), torch.empty(k, n)))
+    options = Options(precision="ieee", schedule=f"split_k={parts}", ptxas=False)
+    kernels = {kernel["name"]: kernel for kernel in compile_ir(program.text, options).kernels}
+    (multiplies,) = (kernel for name, kernel in kernels.items() if name.endswith("_parts"))
+    (adds,) = (kernel for name, kernel in kernels.items() if not name.endswith("_parts"))
+    assert multiplies["flops"] == 2 * m * n * k
+    assert multiplies["bytes_read"] == 4 * (m * k + k * n)
+    assert multiplies["bytes_written"] == adds["bytes_read"] == 4 * m * n * parts
+    assert adds["bytes_written"] == 4 * m * n
+    assert multiplies["roofline_us"] > adds["roofline_us"]
+    assert {buffer["name"] for buffer in multiplies["traffic"]} == {"a", "b", ""}
+    for kernel in (multiplies, adds):
+        assert kernel["schedule_reason"].startswith(f"sums of {k} products in {parts} parts")
+
+
+REASONS = {
+    "fma": (torch.float32, "ieee", "8x8 in each of"),
+    "mma_sync": (torch.bfloat16, "ieee", "warps by mma.sync"),
+    "wgmma": (torch.bfloat16, "ieee", "warps by wgmma"),
+}
+
+
+@pytest.mark.parametrize("atom", REASONS)
+def test_what_limits_a_product_is_said(atom, compiler):
+    dtype, precision, text = REASONS[atom]
+    program = import_program(torch.matmul, [torch.empty(4096, 4096, dtype=dtype)] * 2)
+    options = Options(
+        target="sm_90a", schedule=f"atom={atom},split_k=1", precision=precision, ptxas=False
+    )
+    (kernel,) = (k for k in compile_ir(program.text, options).kernels if "matmul" in k["name"])
+    assert text in kernel["schedule_reason"]
+    assert " limited by " in kernel["schedule_reason"]
+
+
+def test_pieces_have_their_share(compiler):
+    """Kernels that write the pieces of operands are no part of what reads them."""
+    size = 2048
+    program = import_program(torch.matmul, [torch.empty(size, size)] * 2)
+    options = Options(target="sm_90a", schedule="atom=wgmma,pieces=memory", ptxas=False)
+    kernels = compile_ir(program.text, options).kernels
+    pieces = [kernel for kernel in kernels if kernel["name"].startswith("pieces")]
+    assert pieces
+    for kernel in pieces:
+        assert kernel["bytes_read"] == 4 * size * size
+        assert kernel["bytes_written"] == 3 * 2 * size * size
+    assert sum(kernel["flops"] >= 2 * size**3 for kernel in kernels) == 1
+    assert all(kernel["roofline_us"] > 0 for kernel in kernels)

@@ -63,6 +63,12 @@ def test_subnormal_numbers(device):
     assert torch.equal(multiply(x, y, device, schedule=PINS).double(), x.double() @ y.double())
 
 
+def test_the_identity_keeps_every_bit(device):
+    """Three pieces are all 24 bits."""
+    x = wide(48, 32, spread=30, seed=0)
+    assert torch.equal(multiply(x, torch.eye(32), device, schedule=PINS), x)
+
+
 def test_special_values(device):
     largest, least = torch.finfo(torch.float32).max, 2.0**-149
     x, y = randn(32, 40), randn(40, 24, seed=1)

@@ -112,6 +112,13 @@ def test_long_sums_keep_what_rounding_takes():
         assert relative_error(got, x.double() @ w.double().t()) <= 1.5 * F32
 
 
+@pytest.mark.parametrize("schedule", ["block=64x32,stages=2", f"{LEFT},stages=2,pieces=registers"])
+def test_the_identity_keeps_every_bit(schedule):
+    x = wide(64, 32, spread=30, seed=0)
+    (got,) = compute(torch.matmul, (x, torch.eye(32)), schedule)
+    assert torch.equal(got, x)
+
+
 def test_subnormal_numbers_lose_nothing():
     x = torch.ldexp(torch.arange(1, 64 * 32 + 1).reshape(64, 32).float(), torch.tensor(-149))
     y = torch.eye(32) * 2.0**100

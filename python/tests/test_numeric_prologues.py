@@ -14,6 +14,7 @@ from numeric import DTYPE_IDS, DTYPES, F32, UNIT, check, compile_for_gpu, randn,
 from programs import random_programs
 
 from deplo.compilation import Options, compile_ir
+from deplo.emulator import counters_of_package
 from deplo.importer import import_program
 
 
@@ -118,6 +119,22 @@ def test_one_kernel_by_tiles(name, dtype, compiler):
     function, make = PROLOGUES[name]
     (kernel,) = kernels_of(function, make(64, 96, 256, dtype), schedule="split_k=1")
     assert ("thread = [" if dtype == torch.float32 else "atom = mma_sync") in kernel["schedule"]
+
+
+def test_each_element_is_computed_once():
+    """For all threads and all columns of a block. What is computed a chunk ahead is so for the
+    one behind the last, too, of zeros."""
+    inputs = matrices(64, 64, 64, torch.float32)
+    for schedule, ahead in (
+        ("block=64x64,thread=8x8,chunk=16,stages=2", 0),
+        ("block=64x64,thread=4x4,chunk=32,stages=1", 0),
+        ("block=64x64,thread=8x4,chunk=16,stages=3", 16),
+    ):
+        program = import_program(lambda x, w: torch.sqrt(x * x + 1) @ w, inputs)
+        options = Options(device="emu", schedule=schedule, precision="ieee")
+        ((_, counters),) = counters_of_package(compile_ir(program.text, options).package)
+        roots = [i["warps"] for i in counters["instructions"] if i["text"].startswith("sqrt")]
+        assert 32 * sum(roots) == 64 * (64 + ahead), schedule
 
 
 def test_conversions_of_an_operand(device):

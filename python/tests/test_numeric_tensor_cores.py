@@ -66,6 +66,7 @@ SCHEDULES = [
     "block=32x64,warp_tile=32x32,stages=1",
     "block=32x32,warp_tile=16x32,stages=2,chunk=16",
     "block=64x32,warp_tile=64x32,stages=3,chunk=32",
+    "block=128x64,warp_tile=64x64,stages=2,chunk=32",
     "block=32x32,warp_tile=32x16,stages=5,chunk=16",
     "block=32x64,warp_tile=16x16,stages=3,async_copy=never",
     "block=32x32,warp_tile=16x16,swizzle_smem=never",

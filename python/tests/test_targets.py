@@ -38,6 +38,9 @@ CASES = {
     "matmul.nt": (lambda x, w: x @ x.t(), (512, 512)),
     "matmul.tn": (lambda x, w: F.gelu(x.t() @ x + w), (512, 512)),
     "matmul.odd": (lambda x, w: x @ x.t(), (131, 1001)),
+    "matmul.computed": (lambda x, w: torch.tanh(x) @ x.t() + 1, (256, 512)),
+    "matmul.gate": (lambda x, w: F.silu(x @ x.t()) * (x @ (x + w).t()), (256, 512)),
+    "vector": (lambda x, w: x @ w, (4096, 1024)),
 }
 
 
@@ -58,3 +61,21 @@ def test_assembles(name, dtype, compiler):
         assert not spills, (chip, spills)
         for kernel in kernels:
             assert 0 < kernel["registers"] <= 255
+
+
+MODES = {
+    "tf32": (torch.matmul, torch.float32, {"precision": "tf32"}),
+    "f32 in pieces": (torch.matmul, torch.float32, {"schedule": "atom=mma_sync"}),
+    "i8": (torch._int_mm, torch.int8, {}),
+    "f16": (torch.matmul, torch.float16, {"schedule": "atom=mma_sync"}),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_tensor_cores_assemble(mode, compiler):
+    function, dtype, options = MODES[mode]
+    inputs = (torch.ones(512, 1024).to(dtype), torch.ones(1024, 512).to(dtype))
+    for chip in CHIPS:
+        compiled = deplo.compile(function, inputs, target=chip, device="cuda", **options)
+        assert "mma" in compiled.ir("ptx"), chip
+        assert not any(kernel["spill_bytes"] for kernel in compiled.report["kernels"]), chip

@@ -119,6 +119,8 @@ struct ContractionChoice {
   // Figures.
   int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;
   double waves, nanoseconds;
+  /// What takes most of the time.
+  const char *limit = "";
   /// Why, in one sentence.
   std::string reason;
 };

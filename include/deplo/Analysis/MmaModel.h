@@ -34,7 +34,7 @@ struct MmaChoice {
   // Figures.
   int64_t blocks, blocksPerMultiprocessor, registersPerThread, sharedBytes;
   double waves, nanoseconds;
-  /// The term that says most of the time, if the model tells.
+  /// What takes most of the time.
   const char *limit = "";
   /// Whether copies would come in time with fewer stages as well, about.
   bool copiesEarly = false;

@@ -52,7 +52,16 @@ void buildGraphPipeline(mlir::OpPassManager &manager,
 void buildLoopPipeline(mlir::OpPassManager &manager,
                        const CompilePipelineOptions &options);
 
-/// Loop nests to scheduled tile programs: level `loop` to `tile`.
+/// Makes kernels of their own of what blocks can't do together: parts of sums,
+/// copies of operands. Stays in level `loop`.
+void buildDivisionPipeline(mlir::OpPassManager &manager,
+                           const CompilePipelineOptions &options);
+
+/// Schedules kernels as they are: level `loop` to `tile`.
+void buildSchedulePipeline(mlir::OpPassManager &manager,
+                           const CompilePipelineOptions &options);
+
+/// Both: loop nests to scheduled tile programs, level `loop` to `tile`.
 void buildTilePipeline(mlir::OpPassManager &manager,
                        const CompilePipelineOptions &options);
 

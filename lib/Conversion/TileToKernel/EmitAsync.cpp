@@ -56,12 +56,14 @@ SmallVector<Value> KernelEmitter::getMapCorner(ValueRange indices,
 // Barriers
 //===----------------------------------------------------------------------===//
 
-/// One thread makes them; the others wait for that behind the last of several.
+/// One thread makes them; behind the last of several, a fence shows them to the
+/// unit that copies, and the other threads wait.
 void KernelEmitter::emitMBarriers(tile::MBarriersOp op) {
   int64_t count = op.getResult().getType().getCount();
   Value first = allocateShared(count * mbarrierBytes);
   mapping.map(op.getResult(), first);
   Type i32 = builder.getI32Type();
+  bool isLast = !isa_and_nonnull<tile::MBarriersOp>(op->getNextNode());
   {
     OpBuilder::InsertionGuard guard(builder);
     enterFirstThread();
@@ -70,9 +72,10 @@ void KernelEmitter::emitMBarriers(tile::MBarriersOp op) {
     for (int64_t i = 0; i < count; ++i)
       NVVM::MBarrierInitOp::create(builder, getMBarrier(first, getIndex(i)),
                                    arrivals, Value());
-    NVVM::FenceMbarrierInitOp::create(builder);
+    if (isLast)
+      NVVM::FenceMbarrierInitOp::create(builder);
   }
-  if (!isa_and_nonnull<tile::MBarriersOp>(op->getNextNode()))
+  if (isLast)
     emitBarrier();
 }
 

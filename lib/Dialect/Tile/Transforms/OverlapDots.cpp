@@ -25,8 +25,10 @@
 //
 // Legality: the first iteration is run by every kernel that runs the loop. A
 // contraction adds to the result of the one before, which it may do without
-// awaiting it. Slots are released once what reads them has been awaited.
+// awaiting it. Slots are released once what reads them has been awaited; which
+// ones follows from the loop's variable alone.
 
+#include "CarriedValues.h"
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -60,6 +62,9 @@ struct Overlap {
 
 } // namespace
 
+/// Whether `op` may compute which slot an iteration releases.
+static bool isRepeated(Operation *op) { return isPure(op) && !isa<SlotOp>(op); }
+
 std::optional<Overlap> Overlap::get(scf::ForOp loop, std::string &reason) {
   Overlap overlap;
   auto refuse = [&](StringRef why) {
@@ -89,6 +94,9 @@ std::optional<Overlap> Overlap::get(scf::ForOp loop, std::string &reason) {
   }
   if (overlap.dots.empty() || !overlap.arrive)
     return refuse("no contraction releases a slot");
+  for (Operation *op : overlap.start)
+    if (isRepeated(op) && takeCarriedValue(op, loop))
+      return refuse("which slot is free depends on what iterations compute");
   for (AsyncDotOp dot : overlap.dots) {
     if (dot.isOfPieces())
       return refuse("contractions of pieces await what a chunk comes to");
@@ -137,7 +145,7 @@ LogicalResult tile::overlapDots(scf::ForOp loop, std::string &reason) {
     IRMapping iteration;
     iteration.map(loop.getInductionVar(), variable);
     for (Operation *op : overlap->start)
-      if (isPure(op) && !isa<SlotOp>(op))
+      if (isRepeated(op))
         builder.clone(*op, iteration);
     builder.clone(*overlap->arrive, iteration);
   };

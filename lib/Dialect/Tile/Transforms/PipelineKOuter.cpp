@@ -26,8 +26,10 @@
 // Legality: a copy in iteration i fills the slot that iteration i - 1 read, and
 // the barrier before it shows that all threads have. What a copy beyond the
 // last chunk would read is out of bounds: it reads nothing and fills with
-// zeros that nobody uses. Each token is awaited once.
+// zeros that nobody uses. Each token is awaited once. Where copies start
+// follows from the loop's variable alone.
 
+#include "CarriedValues.h"
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Analysis/BoxAccess.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
@@ -91,7 +93,8 @@ std::optional<Stages> Stages::get(scf::ForOp loop) {
     stages.copies.push_back(copy);
   }
   if (!stages.await || stages.slots < 2 ||
-      stages.await.getTokens().size() != stages.copies.size())
+      stages.await.getTokens().size() != stages.copies.size() ||
+      takeCarriedValue(stages.fill, loop))
     return std::nullopt;
   stages.barrier = dyn_cast_or_null<BarrierOp>(stages.await->getNextNode());
   return stages.barrier ? std::optional(stages) : std::nullopt;

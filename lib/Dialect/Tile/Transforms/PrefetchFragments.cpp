@@ -41,6 +41,7 @@
 // same order. Operands of the next chunk that the loop computes (compute_ahead)
 // are written before that barrier.
 
+#include "CarriedValues.h"
 #include "PassSupport.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
@@ -83,6 +84,7 @@ struct Chunks {
   static std::optional<Chunks> get(scf::ForOp loop);
   bool getSteps();
   bool getTokens();
+  SmallVector<Operation *> getSlots();
   unsigned getGroup() { return await.getTokens().size(); }
 };
 
@@ -109,6 +111,20 @@ bool Chunks::getSteps() {
            return read->hasOneUse() && *read->user_begin() == dot &&
                   read.getBuffer().getDefiningOp<SlotOp>();
          });
+}
+
+/// The slots that are read, and what they need.
+SmallVector<Operation *> Chunks::getSlots() {
+  llvm::SmallDenseSet<Operation *> needed;
+  for (ReadOp read : reads)
+    needed.insert(read.getBuffer().getDefiningOp());
+  for (Operation *op : llvm::reverse(before))
+    if (needed.contains(op))
+      for (Value operand : op->getOperands())
+        if (Operation *definition = operand.getDefiningOp())
+          needed.insert(definition);
+  return llvm::to_vector(llvm::make_filter_range(
+      before, [&](Operation *op) { return needed.contains(op); }));
 }
 
 /// Each iteration awaits the oldest tokens and carries on the others and those
@@ -163,7 +179,8 @@ std::optional<Chunks> Chunks::get(scf::ForOp loop) {
       return std::nullopt;
     chunks.after.push_back(op);
   }
-  if (!chunks.getSteps() || !chunks.getTokens())
+  if (!chunks.getSteps() || !chunks.getTokens() ||
+      takeCarriedValue(chunks.getSlots(), loop))
     return std::nullopt;
   return chunks;
 }
@@ -187,21 +204,12 @@ static SmallVector<Value> emitReads(OpBuilder &builder, Chunks &chunks,
   return tiles;
 }
 
-/// The slots that are read, and what they need, of the chunk at `variable`.
+/// The slots that are read of the chunk at `variable`.
 static IRMapping emitSlots(OpBuilder &builder, Chunks &chunks, Value variable) {
-  llvm::SmallDenseSet<Operation *> needed;
-  for (ReadOp read : chunks.reads)
-    needed.insert(read.getBuffer().getDefiningOp());
-  for (Operation *op : llvm::reverse(chunks.before))
-    if (needed.contains(op))
-      for (Value operand : op->getOperands())
-        if (Operation *definition = operand.getDefiningOp())
-          needed.insert(definition);
   IRMapping mapping;
   mapping.map(chunks.loop.getInductionVar(), variable);
-  for (Operation *op : chunks.before)
-    if (needed.contains(op))
-      builder.clone(*op, mapping);
+  for (Operation *op : chunks.getSlots())
+    builder.clone(*op, mapping);
   return mapping;
 }
 

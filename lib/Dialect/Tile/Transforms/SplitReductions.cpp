@@ -49,6 +49,8 @@ public:
     numBuffers = kernel.getArguments().size();
     for (unsigned buffer = 0; buffer < numBuffers; ++buffer)
       restOperands.push_back({buffer, {}});
+    for (Value argument : kernel.getArguments())
+      names.push_back(argument.getLoc());
   }
 
   FailureOr<Split> run(int64_t parts, int64_t leastPart);
@@ -82,6 +84,8 @@ private:
   SymbolicSizes sizes;
   OwningOpRef<loop::KernelOp> rest;
   SmallVector<SplitOperand> restOperands;
+  /// Locations of the buffers, which hold their names.
+  SmallVector<Location> names;
   unsigned numBuffers;
   unsigned numSplit = 0;
   /// Reductions over parts.
@@ -194,7 +198,9 @@ Value Splitter::addArgument(SplitKernel &kernel, SplitOperand operand,
     if (known.buffer == operand.buffer && argument.getType() == type)
       return argument;
   kernel.operands.push_back(operand);
-  return kernel.kernel->getBody()->addArgument(type, kernel.kernel->getLoc());
+  Location loc = operand.buffer < numBuffers ? names[operand.buffer]
+                                             : kernel.kernel->getLoc();
+  return kernel.kernel->getBody()->addArgument(type, loc);
 }
 
 /// Makes an access of the rest one of `kernel`, where iteration `element` is

@@ -23,10 +23,12 @@
 //     tile.await %t
 //     tile.mbarrier_arrive %empty[%n mod 4]
 //
-// Legality: all that an iteration copies is copied by tensor maps; a slot is
-// filled again when each warp has arrived after its last use of it, so the
-// barrier of all threads goes. Registers are those that a block has.
+// Legality: all that an iteration copies is copied by tensor maps, from places
+// that follow from the loop's variable; a slot is filled again when each warp
+// has arrived after its last use of it, so the barrier of all threads goes.
+// Registers are those that a block has.
 
+#include "CarriedValues.h"
 #include "PassSupport.h"
 #include "deplo/Analysis/Occupancy.h"
 #include "deplo/Dialect/Tile/Analysis/RegisterPressure.h"
@@ -98,6 +100,10 @@ std::optional<Roles> Roles::get(scf::ForOp loop, std::string &reason) {
   }
   if (!roles.wait || roles.copies.empty()) {
     reason = "no loop copies by tensor maps";
+    return std::nullopt;
+  }
+  if (takeCarriedValue(roles.fill, loop)) {
+    reason = "where copies start depends on what the iteration before computed";
     return std::nullopt;
   }
   if (roles.copies.front().getBarriers().getType().getCount() < 2) {

@@ -211,13 +211,13 @@ def SplitMatmulKPass : Pass<"deplo-split-matmul-k", "::mlir::ModuleOp"> {
       loop.launch @mm(%arg2, %alloc) : memref<32x256xf32>, memref<16x32x256xf32>
       return
     }
-    loop.kernel @mm_parts(%arg0: memref<16x32x256xf32>, %arg1: memref<32x16x128xf32>, %arg2: memref<16x128x256xf32>) {
+    loop.kernel @mm_parts(%arg0: memref<16x32x256xf32>, %x: memref<32x16x128xf32>, %w: memref<16x128x256xf32>) {
       loop.for %i = 0 to 32 {
         loop.for %j = 0 to 256 {
           loop.for %l = 0 to 16 {
             %0 = loop.reduce add %k = 0 to 128 : f32 attributes {tile.part_of = 2048 : i64} {
-              %1 = loop.load %arg1[%i, %l, %k] : memref<32x16x128xf32>
-              %2 = loop.load %arg2[%l, %k, %j] : memref<16x128x256xf32>
+              %1 = loop.load %x[%i, %l, %k] : memref<32x16x128xf32>
+              %2 = loop.load %w[%l, %k, %j] : memref<16x128x256xf32>
               %3 = arith.mulf %1, %2 : f32
               loop.yield %3 : f32
             }
@@ -979,7 +979,7 @@ def PermuteRegisterTilePass : Pass<"deplo-permute-register-tile", "::deplo::tile
     }
     ```
 
-    After, in strips of one:
+    After, in strips of two:
 
     ```mlir
     #layout = #tile.layout<[32, 32], register = [[0, 1], [0, 2], [1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 4], [0, 8], [0, 16]], warp = []>

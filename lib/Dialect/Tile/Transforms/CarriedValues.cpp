@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: the deplo authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CarriedValues.h"
+
+using namespace mlir;
+using namespace deplo;
+
+bool tile::takeCarriedValue(ArrayRef<Operation *> ops, scf::ForOp loop) {
+  auto isCarried = [&](Value operand) {
+    return llvm::is_contained(loop.getRegionIterArgs(), operand);
+  };
+  return llvm::any_of(ops, [&](Operation *op) {
+    return op
+        ->walk([&](Operation *inner) {
+          return llvm::any_of(inner->getOperands(), isCarried)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  });
+}
