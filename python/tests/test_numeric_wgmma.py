@@ -270,6 +270,48 @@ def test_rows_that_a_call_gives(schedule):
         check(compiled(x, w, bias), want, sum_units(k) + 8, scale, f"{m} rows")
 
 
+@pytest.mark.parametrize(
+    ("most", "store"),
+    # Numbers of tiles and of chunks have 32 bits, then 64.
+    [(5000, "always"), (5000, "never"), (2**31 - 1, "always")],
+    ids=["tma", "threads", "endless"],
+)
+def test_blocks_that_stay_if_a_call_has_rows_for_them(most, store):
+    """A launch has 17, 34, 51 or 272 tiles, on at most 132 blocks. The emulator says if one of them
+    writes behind the rows."""
+    n, k = 1080, 192
+    w = randn(n, k, dtype=torch.bfloat16, seed=1)
+    bias = randn(n, dtype=torch.bfloat16, seed=2)
+    pins = (
+        "atom=wgmma,split_k=1,block=64x64,warp_tile=16x64,stages=8,"
+        f"persist_blocks=always,tma_store={store}"
+    )
+
+    def function(x, w, bias):
+        return F.relu(F.linear(x, w, bias))
+
+    def compiled(device):
+        return deplo.compile(
+            function,
+            [randn(8, k, dtype=torch.bfloat16), w, bias],
+            device=device,
+            target="sm_90a",
+            schedule=pins,
+            ptxas=False,
+            dynamic_shapes=({0: Dim("rows", min=0, max=most)}, None, None),
+        )
+
+    ir = compiled("cuda").ir("tile")
+    assert "tile.each_tile blocks 132" in ir and "tile.raster" in ir
+    assert ("tile.tma_store" in ir) == (store == "always")
+    run_rows = compiled("emu")
+    for m in (0, 1, 17, 129, 1000):
+        x = randn(m, k, dtype=torch.bfloat16)
+        scale = x.double().abs() @ w.double().abs().t() + bias.double().abs()
+        want = function(x.double(), w.double(), bias.double())
+        check(run_rows(x, w, bias), want, sum_units(k) + 8, scale, f"{m} rows")
+
+
 def test_strides_that_a_call_gives():
     """Rows of a batch: how far apart its matrices are depends on them."""
     n, k = 40, 72
