@@ -90,6 +90,8 @@ FailureOr<std::string> createDevicePackage(ModuleOp module,
       if (auto grid = kernel.getAttr<DenseI64ArrayAttr>("grid"))
         for (int64_t i = 0; i < grid.size(); i += 2)
           info.axes.push_back({grid[i], grid[i + 1]});
+      if (auto most = kernel.getAttr<IntegerAttr>("most_blocks"))
+        info.mostBlocks = most.getInt();
       info.block[0] = launch.getThreads();
       info.sharedBytes = launch.getSharedBytes();
       info.programmatic = launch.getProgrammatic();

@@ -316,11 +316,13 @@ static void addOccupancy(ModuleOp module, KernelReport &report) {
 }
 
 static void addLaunch(KernelReport &report, tile::LaunchAttr launch,
-                      bool isSymbolic) {
+                      bool isSymbolic, IntegerAttr mostBlocks) {
   if (!launch)
     return;
   if (!isSymbolic)
     report.blocks = launch.getBlocks();
+  if (mostBlocks)
+    report.mostBlocks = mostBlocks.getInt();
   report.threads = launch.getThreads();
   report.sharedBytes = launch.getSharedBytes();
 }
@@ -329,7 +331,8 @@ void collectResources(ModuleOp module, std::vector<KernelReport> &reports) {
   module.walk([&](LLVM::LLVMFuncOp function) {
     if (auto launch = function->getAttrOfType<tile::LaunchAttr>("tile.launch"))
       addLaunch(getReport(reports, function.getSymName()), launch,
-                function->hasAttr("tile.grid"));
+                function->hasAttr("tile.grid"),
+                function->getAttrOfType<IntegerAttr>("tile.most_blocks"));
   });
   for (auto binary : module.getOps<gpu::BinaryOp>()) {
     gpu::KernelTableAttr kernels =
@@ -339,7 +342,8 @@ void collectResources(ModuleOp module, std::vector<KernelReport> &reports) {
     for (gpu::KernelMetadataAttr kernel : kernels) {
       KernelReport &report = getReport(reports, kernel.getName());
       addLaunch(report, kernel.getAttr<tile::LaunchAttr>("launch"),
-                static_cast<bool>(kernel.getAttr<DenseI64ArrayAttr>("grid")));
+                static_cast<bool>(kernel.getAttr<DenseI64ArrayAttr>("grid")),
+                kernel.getAttr<IntegerAttr>("most_blocks"));
       if (auto registers = kernel.getAttr<IntegerAttr>("registers"))
         report.registers = registers.getInt();
       if (auto spills = kernel.getAttr<IntegerAttr>("spill_bytes"))

@@ -232,18 +232,20 @@ Result<uint32_t> Executable::getBlocks(const KernelInfo &kernel,
                                        const int64_t *sizes) const {
   constexpr int64_t maxBlocks = 0x7fffffff;
   int64_t blocks = 1;
+  const int64_t most = kernel.mostBlocks.value_or(maxBlocks);
+  bool isMore = false;
   for (const GridAxis &axis : kernel.axes) {
     int64_t extent = evaluateNumber(axis.extent, header.sizes, sizes);
     int64_t count = extent / axis.step + (extent % axis.step != 0);
     if (count == 0)
       return uint32_t(0);
-    if (count > maxBlocks / blocks)
-      return Status::failure("kernel '" + kernel.name +
-                             "' would need more than " +
-                             std::to_string(maxBlocks) +
-                             " blocks for these sizes; split the input");
-    blocks *= count;
+    isMore |= count > most / blocks;
+    blocks = isMore ? most : blocks * count;
   }
+  if (isMore && !kernel.mostBlocks)
+    return Status::failure(
+        "kernel '" + kernel.name + "' would need more than " +
+        std::to_string(maxBlocks) + " blocks for these sizes; split the input");
   return uint32_t(blocks);
 }
 

@@ -267,6 +267,8 @@ static Status validate(const Package &package) {
         return malformed(at("kernels", i) +
                          ".axes must have extents of 0 or more and steps of 1 "
                          "or more");
+    if (manifest.kernels[i].mostBlocks == 0)
+      return malformed(at("kernels", i) + ".most_blocks must be 1 or more");
     Status status =
         validateKernel(manifest.kernels[i], package, at("kernels", i));
     if (!status.ok())
@@ -333,6 +335,8 @@ static Json kernelToJson(const KernelInfo &kernel) {
     Json &axes = json["axes"] = Json::array();
     for (const GridAxis &axis : kernel.axes)
       axes.push_back({{"extent", axis.extent}, {"step", axis.step}});
+    if (kernel.mostBlocks)
+      json["most_blocks"] = *kernel.mostBlocks;
   }
   json["block"] = kernel.block;
   json["shared_bytes"] = kernel.sharedBytes;
@@ -528,6 +532,8 @@ public:
       for (const Json &element : array(axes, where + ".axes"))
         result.axes.push_back({size(element, "extent", where + ".axes"),
                                size(element, "step", where + ".axes")});
+    if (const Json &most = member(value, "most_blocks"); !most.is_null())
+      result.mostBlocks = index(most, where + ".most_blocks");
     result.sharedBytes =
         index(member(value, "shared_bytes"), where + ".shared_bytes");
     if (const Json &programmatic = member(value, "programmatic");

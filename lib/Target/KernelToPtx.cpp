@@ -33,6 +33,8 @@ gpu::KernelTableAttr createKernelTable(gpu::GPUModuleOp module) {
       metadata.set("launch", launch);
     if (auto grid = function->getAttrOfType<DenseI64ArrayAttr>("tile.grid"))
       metadata.set("grid", grid);
+    if (auto most = function->getAttrOfType<IntegerAttr>("tile.most_blocks"))
+      metadata.set("most_blocks", most);
     if (auto maps = function->getAttrOfType<ArrayAttr>("tile.maps"))
       metadata.set("maps", maps);
     kernels.push_back(gpu::KernelMetadataAttr::get(

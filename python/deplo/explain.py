@@ -70,6 +70,7 @@ def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
         total = count(buffer["bytes_read"] + buffer["bytes_written"], "B")
         moved.append(f"{buffer['name'] or 'a temporary'} {total}")
     occupancy = kernel.get("occupancy")
+    most = kernel.get("most_blocks")
     prepared = kernel.get("prepared_launches", 0)
     kept = f"{prepared} for all calls, {count(kernel.get('prepared_bytes'), 'B')} are kept"
     return [
@@ -83,7 +84,7 @@ def kernel_facts(kernel: dict[str, Any]) -> list[tuple[str, str]]:
         ("roofline", f"{kernel['roofline_us']:.3g} us" if kernel.get("roofline_us") else "-"),
         ("schedule", _plain(kernel.get("schedule"))),
         ("because", _plain(kernel.get("schedule_reason"))),
-        ("grid", _extent(kernel.get("grid"))),
+        ("grid", f"at most {most} blocks" if most else _extent(kernel.get("grid"))),
         ("block", _extent(kernel.get("block"))),
         ("registers a thread", _plain(kernel.get("registers"))),
         ("spilled", count(kernel.get("spill_bytes"), "B")),

@@ -99,6 +99,11 @@ def test_unknown_facts_are_dashes():
     assert facts["grid"] == "-"
 
 
+def test_grids_of_a_call_have_an_end():
+    kernel = {**KERNEL, "grid": [None, 1, 1], "most_blocks": 132}
+    assert rows(explain_text({"kernels": [kernel]}))["grid"] == "at most 132 blocks"
+
+
 def test_nothing_to_explain():
     assert explain_text({}) == ""
 

@@ -270,7 +270,61 @@ def test_rows_that_a_call_gives(schedule):
         check(compiled(x, w, bias), want, sum_units(k) + 8, scale, f"{m} rows")
 
 
-def test_strides_that_a_call_gives():
+@pytest.mark.parametrize(
+    ("most", "store"),
+    # Numbers of tiles and of chunks have 32 bits, then 64.
+    [(5000, "always"), (5000, "never"), (2**31 - 1, "always")],
+    ids=["tma", "threads", "endless"],
+)
+def test_blocks_that_stay_if_a_call_has_rows_for_them(most, store):
+    """A launch has 17, 34, 51 or 272 tiles, on at most 132 blocks. The emulator says if one of them
+    writes behind the rows."""
+    n, k = 1080, 192
+    w = randn(n, k, dtype=torch.bfloat16, seed=1)
+    bias = randn(n, dtype=torch.bfloat16, seed=2)
+    pins = (
+        "atom=wgmma,split_k=1,block=64x64,warp_tile=16x64,stages=8,"
+        f"persist_blocks=always,tma_store={store}"
+    )
+
+    def function(x, w, bias):
+        return F.relu(F.linear(x, w, bias))
+
+    def compiled(device):
+        return deplo.compile(
+            function,
+            [randn(8, k, dtype=torch.bfloat16), w, bias],
+            device=device,
+            target="sm_90a",
+            schedule=pins,
+            ptxas=False,
+            dynamic_shapes=({0: Dim("rows", min=0, max=most)}, None, None),
+        )
+
+    ir = compiled("cuda").ir("tile")
+    assert "tile.each_tile blocks 132" in ir and "tile.raster" in ir
+    assert ("tile.tma_store" in ir) == (store == "always")
+    run_rows = compiled("emu")
+    for m in (0, 1, 17, 129, 1000):
+        x = randn(m, k, dtype=torch.bfloat16)
+        scale = x.double().abs() @ w.double().abs().t() + bias.double().abs()
+        want = function(x.double(), w.double(), bias.double())
+        check(run_rows(x, w, bias), want, sum_units(k) + 8, scale, f"{m} rows")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "sizes"),
+    [
+        ("", (0, 1, 65, 130)),
+        # 3, 9 and 141 tiles, on at most 132 blocks.
+        (
+            "block=1x64x64,warp_tile=16x64,stages=8,persist_blocks=always,tma_store=always",
+            (1, 130, 3000),
+        ),
+    ],
+    ids=["", "blocks_that_stay"],
+)
+def test_strides_that_a_call_gives(schedule, sizes):
     """Rows of a batch: how far apart its matrices are depends on them."""
     n, k = 40, 72
     w = randn(3, k, n, dtype=torch.bfloat16, seed=1)
@@ -279,14 +333,36 @@ def test_strides_that_a_call_gives():
         [randn(3, 8, k, dtype=torch.bfloat16), w],
         device="emu",
         target="sm_90a",
-        schedule="atom=wgmma,split_k=1",
+        schedule=f"atom=wgmma,split_k=1,{schedule}".rstrip(","),
         dynamic_shapes=({1: Dim("rows", min=0, max=5000)}, None),
     )
     assert compiled.ir("tile").count("tile.tma_copy") == 2
-    for m in (0, 1, 65, 130):
+    assert ("tile.each_tile" in compiled.ir("tile")) == ("persist" in schedule)
+    for m in sizes:
         x = randn(3, m, k, dtype=torch.bfloat16)
         scale = x.double().abs() @ w.double().abs()
         check(compiled(x, w), x.double() @ w.double(), sum_units(k) + 4, scale, f"{m} rows")
+
+
+def test_rows_and_columns_that_a_call_gives():
+    """2, 15 and 225 tiles, on at most 132 blocks. Rows of results are of any length: threads store
+    them."""
+    k = 72
+    compiled = deplo.compile(
+        F.linear,
+        [randn(8, k, dtype=torch.bfloat16), randn(8, k, dtype=torch.bfloat16, seed=1)],
+        device="emu",
+        target="sm_90a",
+        schedule="atom=wgmma,split_k=1,block=64x64,warp_tile=16x64,stages=8,persist_blocks=always",
+        dynamic_shapes=({0: Dim("rows", min=1, max=5000)}, {0: Dim("columns", min=1, max=5000)}),
+    )
+    assert "tile.each_tile" in compiled.ir("tile") and "tile.raster" in compiled.ir("tile")
+    for m, n in ((1, 65), (129, 300), (900, 899)):
+        x = randn(m, k, dtype=torch.bfloat16)
+        w = randn(n, k, dtype=torch.bfloat16, seed=1)
+        scale = x.double().abs() @ w.double().abs().t()
+        want = F.linear(x.double(), w.double())
+        check(compiled(x, w), want, sum_units(k) + 4, scale, f"{m}x{n}")
 
 
 def test_chosen_by_itself():

@@ -513,6 +513,35 @@ def test_products(name, device):
         check(got, want, 64, scale=60, what=f"{name} of {count}")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "schedule"),
+    [
+        (torch.float32, "block=32x32,split_k=1"),
+        (torch.bfloat16, "block=32x32,warp_tile=16x16,atom=mma_sync,split_k=1"),
+    ],
+    ids=["f32", "bf16"],
+)
+@pytest.mark.parametrize("batch", [(), (3,)], ids=["", "batch"])
+def test_groups_of_rows(batch, dtype, schedule, compiler):
+    """Blocks are numbered for L2, down groups of eleven rows of blocks: a low one, one, and several
+    of which the last is lower."""
+    n, k = 72, 40
+    fast = compiled(
+        torch.matmul,
+        (randn(*batch, 8, k, dtype=dtype), randn(*batch, k, n, dtype=dtype)),
+        ({len(batch): ROWS}, None),
+        "emu",
+        schedule=schedule.replace("block=", "block=1x") if batch else schedule,
+    )
+    assert "tile.raster = 11" in fast.ir("tile")
+    w = randn(*batch, k, n, dtype=dtype, seed=1)
+    for m in (0, 1, 17, 352, 1000):
+        x = randn(*batch, m, k, dtype=dtype)
+        (got,) = call(fast, (x, w), "emu")
+        scale = x.double().abs() @ w.double().abs()
+        check(got, x.double() @ w.double(), sum_units(k) + 4, scale, f"{m} rows")
+
+
 def test_a_symbolic_number_of_terms_is_refused(compiler):
     with pytest.raises(deplo.Error, match=r"sums over axis 2 of size rows, .* a fixed size"):
         shapes = ({1: ROWS}, {0: ROWS})
@@ -617,6 +646,16 @@ def test_reports_count_in_sizes(compiler):
     assert kernel["bytes_read_formula"] == "1200 * rows + 1200"
     assert kernel["bytes_written_formula"] == "4 * rows"
     assert kernel["flops_formula"] == "600 * rows"
+
+
+@pytest.mark.parametrize(("columns", "most"), [(64, None), (1024, 132)])
+def test_reports_say_how_many_blocks_stay(columns, most, compiler):
+    """There is room for all of 79 tiles, and not for 632."""
+    x, w = (torch.empty(rows, 1024, dtype=torch.bfloat16) for rows in (8, columns))
+    program = import_program(F.linear, (x, w), dynamic_shapes=({0: ROWS}, None))
+    schedule = "atom=wgmma,block=64x128,stages=8,cluster=1,split_k=1"
+    (kernel,) = compile_ir(program.text, Options(ptxas=False, schedule=schedule)).kernels
+    assert (kernel["grid"][0], kernel["most_blocks"]) == (None, most)
 
 
 def test_rows_up_to_the_maximum_are_one_kernel(compiler):

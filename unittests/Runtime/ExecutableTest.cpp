@@ -152,6 +152,35 @@ TEST(SizesTest, RunsGiveSizesAndGridsFollow) {
   }
 }
 
+TEST(SizesTest, GridsHaveNoMoreBlocksThanTheKernelTakes) {
+  Package package = makeSized();
+  package.manifest.kernels[0].mostBlocks = 5;
+  std::unique_ptr<Executable> executable = load(package);
+  ASSERT_TRUE(executable);
+  for (int64_t size : {0, 1, 17, 33, 64}) {
+    Buffers buffers(1);
+    void *pointers[] = {buffers.x, buffers.y};
+    ASSERT_TRUE(executable->run(pointers, 2, &size, 1, nullptr).ok());
+    float blocks = std::min<int64_t>(2 * ((size + 15) / 16), 5);
+    for (int64_t i = 0; i < testLength; ++i)
+      EXPECT_EQ(buffers.y[i], i < size ? blocks : -1) << size << " " << i;
+  }
+}
+
+TEST(SizesTest, BlocksThatNoLaunchTakesAreRefused) {
+  Package package = makeSized();
+  package.manifest.kernels[0].axes[0] = {int64_t(1) << 31, 1};
+  std::unique_ptr<Executable> executable = load(package);
+  ASSERT_TRUE(executable);
+  Buffers buffers(1);
+  void *pointers[] = {buffers.x, buffers.y};
+  int64_t size = 1;
+  expectSentence(executable->run(pointers, 2, &size, 1, nullptr).message(),
+                 "would need more than 2147483647 blocks");
+  size = 0;
+  EXPECT_TRUE(executable->run(pointers, 2, &size, 1, nullptr).ok());
+}
+
 TEST(SizesTest, TensorMapsFollow) {
   Package package = makeSized();
   package.manifest.kernels[0].name = "mapped";
@@ -195,7 +224,9 @@ TEST(SizesTest, SizesOutOfRangeAreNamed) {
 }
 
 TEST(SizesTest, PackagesKeepSizes) {
-  std::string bytes = packed(makeSized());
+  Package sized = makeSized();
+  sized.manifest.kernels[0].mostBlocks = 132;
+  std::string bytes = packed(sized);
   Result<Package> package = readPackage(bytes);
   ASSERT_TRUE(package.ok()) << package.message();
   const Manifest &manifest = package->manifest;
@@ -207,6 +238,7 @@ TEST(SizesTest, PackagesKeepSizes) {
   ASSERT_EQ(manifest.kernels[0].axes.size(), 2u);
   EXPECT_EQ(manifest.kernels[0].axes[1].extent, 1048583);
   EXPECT_EQ(manifest.kernels[0].axes[1].step, 16);
+  EXPECT_EQ(manifest.kernels[0].mostBlocks, 132u);
   EXPECT_EQ(manifest.launches[0].args[2],
             (LaunchArgument{LaunchArgument::Kind::Size, 0}));
 }
@@ -224,6 +256,8 @@ TEST(SizesTest, UnsoundSizesAreRefused) {
   refuse([](Manifest &m) { m.sizes[0].name.clear(); }, "sizes[0].name");
   refuse([](Manifest &m) { m.sizes.clear(); }, "launches[0].args[2]");
   refuse([](Manifest &m) { m.kernels[0].axes[0].step = 0; }, "kernels[0].axes");
+  refuse([](Manifest &m) { m.kernels[0].mostBlocks = 0; },
+         "kernels[0].most_blocks");
   refuse([](Manifest &m) { m.scratch = 2; }, "scratch");
 }
 

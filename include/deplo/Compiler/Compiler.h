@@ -106,8 +106,10 @@ struct KernelReport {
   std::string schedule, scheduleReason;
   /// Empty where nothing is scheduled or an access can't be counted.
   std::vector<BufferReport> traffic;
-  std::optional<int64_t> blocks, threads, sharedBytes, registers, spillBytes,
-      blocksPerMultiprocessor;
+  /// Where a call gives sizes, there are mostBlocks, or nothing, in place of
+  /// blocks.
+  std::optional<int64_t> blocks, mostBlocks, threads, sharedBytes, registers,
+      spillBytes, blocksPerMultiprocessor;
   std::optional<double> occupancy;
 };
 
@@ -131,6 +133,7 @@ void forEachField(Report &&report, Visit &&visit) {
   visit("schedule_reason", report.scheduleReason);
   visit("traffic", report.traffic);
   visit("blocks", report.blocks);
+  visit("most_blocks", report.mostBlocks);
   visit("threads", report.threads);
   visit("shared_bytes", report.sharedBytes);
   visit("registers", report.registers);

@@ -93,8 +93,11 @@ struct KernelInfo {
   /// Blocks per grid and threads per block; device "cuda" only.
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::array<uint32_t, 3> block = {1, 1, 1};
-  /// If there are any, the product of their blocks is grid[0].
+  /// If there are any, the product of their blocks is grid[0], as far as it is
+  /// no more than mostBlocks; if it is, blocks of the code do more than one of
+  /// those that there would be.
   std::vector<GridAxis> axes;
+  std::optional<uint32_t> mostBlocks;
   /// Dynamic shared memory given at launch; static shared memory is known to
   /// the kernel itself and not counted here.
   uint32_t sharedBytes = 0;

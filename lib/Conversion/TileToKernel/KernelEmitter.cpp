@@ -6,6 +6,7 @@
 #include "deplo/Analysis/LayoutConversion.h"
 #include "deplo/Dialect/Loop/IR/Loop.h"
 #include "deplo/Dialect/Tile/Analysis/BufferAccess.h"
+#include "deplo/Dialect/Tile/IR/TileGrid.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -90,6 +91,15 @@ Value KernelEmitter::getBlockNumber() {
              : block;
 }
 
+/// Of the grid, without tile.each_tile.
+Value KernelEmitter::getBlocksAlong(unsigned axis) {
+  tile::AxisAttr attribute = kernel.getAxis(axis);
+  if (!sizes.isSymbolic(attribute.getExtent()))
+    return getIndex(attribute.getBlocks());
+  return arith::CeilDivUIOp::create(builder, getNumber(attribute.getExtent()),
+                                    getIndex(attribute.getStep()));
+}
+
 /// The coordinates of the block, or tile, with this number. The grid is one row
 /// of blocks, the last axis fastest.
 void KernelEmitter::emitAxes(Value block, ValueRange axisValues) {
@@ -103,10 +113,7 @@ void KernelEmitter::emitAxes(Value block, ValueRange axisValues) {
     tile::AxisAttr axis = kernel.getAxis(i);
     Value position = getIndex(0);
     if (axis.getBlocks() > 1 || sizes.isSymbolic(axis.getExtent())) {
-      Value blocks = getIndex(axis.getBlocks());
-      if (sizes.isSymbolic(axis.getExtent()))
-        blocks = arith::CeilDivUIOp::create(
-            builder, getNumber(axis.getExtent()), getIndex(axis.getStep()));
+      Value blocks = getBlocksAlong(i);
       position =
           i == 0 ? block
                  : arith::RemUIOp::create(builder, block, blocks).getResult();
@@ -124,34 +131,42 @@ void KernelEmitter::emitPlane(Value &block, ValueRange axisValues,
   unsigned last = kernel.getAxes().size() - 1;
   tile::AxisAttr rowAxis = kernel.getAxis(last - 1),
                  columnAxis = kernel.getAxis(last);
-  int64_t rows = rowAxis.getBlocks(), columns = columnAxis.getBlocks();
-  int64_t group = std::min(raster, rows);
+  Value rows = getBlocksAlong(last - 1), columns = getBlocksAlong(last);
+  int64_t mostRows = tile::getMostBlocks(kernel, last - 1);
+  int64_t group = std::min(raster, mostRows);
   auto divide = [&](Value number, Value by) -> std::pair<Value, Value> {
     return {arith::DivUIOp::create(builder, number, by),
             arith::RemUIOp::create(builder, number, by)};
   };
-  auto [plane, number] = divide(block, getIndex(rows * columns));
-  auto [groupNumber, inGroup] = divide(number, getIndex(group * columns));
+  Value number = block;
+  if (last > 1)
+    std::tie(block, number) =
+        divide(block, builder.createOrFold<arith::MulIOp>(
+                          rows, columns, arith::IntegerOverflowFlags::nsw));
+  auto [groupNumber, inGroup] = divide(number, multiply(columns, group));
   Value first = multiply(groupNumber, group);
   Value height = getIndex(group);
-  if (rows % group != 0) // the last group is lower
+  // The last group may be lower.
+  if (sizes.isSymbolic(rowAxis.getExtent()) || mostRows % group != 0)
     height = arith::MinSIOp::create(
-        builder, height, arith::SubIOp::create(builder, getIndex(rows), first));
+        builder, height, arith::SubIOp::create(builder, rows, first));
   auto [column, row] = divide(inGroup, height);
   mapping.map(axisValues[last - 1],
               multiply(add(first, row), rowAxis.getStep()));
   mapping.map(axisValues[last], multiply(column, columnAxis.getStep()));
-  block = plane;
 }
 
 LogicalResult KernelEmitter::emitEachTile(tile::EachTileOp op) {
   int64_t blocks = op.getBlocks();
   Value block = getBlockNumber();
+  Value tiles = getIndex(1);
+  for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
+    tiles = builder.createOrFold<arith::MulIOp>(
+        tiles, getBlocksAlong(i), arith::IntegerOverflowFlags::nsw);
   // Of the tiles from the block's first one on, one in so many.
   Value count = arith::DivUIOp::create(
       builder,
-      arith::SubIOp::create(builder, getIndex(op.getNumTiles() + blocks - 1),
-                            block),
+      arith::SubIOp::create(builder, add(tiles, getIndex(blocks - 1)), block),
       getIndex(blocks));
   auto loop = scf::ForOp::create(builder, getIndex(0), count, getIndex(1));
   OpBuilder::InsertionGuard guard(builder);

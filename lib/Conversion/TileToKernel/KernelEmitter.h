@@ -87,6 +87,7 @@ public:
 private:
   // Structure (KernelEmitter.cpp).
   mlir::Value getBlockNumber();
+  mlir::Value getBlocksAlong(unsigned axis);
   void emitAxes(mlir::Value block, mlir::ValueRange axisValues);
   void emitPlane(mlir::Value &block, mlir::ValueRange axisValues,
                  int64_t raster);

@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -53,8 +54,26 @@ int64_t getSpan(MemRefType type, const SymbolicSizes &sizes) {
   return std::min<uint64_t>(last, INT64_MAX - 1) + 1;
 }
 
-/// 32-bit arithmetic is enough if no coordinate, offset or bound in any block
-/// reaches 2^31: blocks may start below an extent and reach past it by a tile.
+/// The most that tiles are numbered by, and what the number of a block's tile
+/// is multiplied with: chunks of all of them (persist_blocks).
+int64_t getMostOfNumber(tile::EachTileOp tiles) {
+  int64_t most = tiles.getNumTiles();
+  int64_t count = llvm::divideCeil(most, tiles.getBlocks());
+  for (Operation *user : tiles.getNumber().getUsers()) {
+    auto product = dyn_cast<arith::MulIOp>(user);
+    std::optional<int64_t> factor =
+        product ? getConstantIntValue(product.getRhs()) : std::nullopt;
+    int64_t value;
+    if (!factor || llvm::MulOverflow(count, *factor, value))
+      return INT64_MAX;
+    most = std::max(most, value);
+  }
+  return most;
+}
+
+/// 32-bit arithmetic is enough if no coordinate, offset, bound or number in any
+/// block reaches 2^31: blocks may start below an extent and reach past it by a
+/// tile.
 IntegerType chooseIndexType(tile::KernelOp kernel) {
   constexpr int64_t limit = int64_t(1) << 30;
   SymbolicSizes sizes = SymbolicSizes::get(kernel);
@@ -66,6 +85,8 @@ IntegerType chooseIndexType(tile::KernelOp kernel) {
   kernel.walk([&](loop::SizeOp size) {
     fits &= sizes.getMax(size.getNumber()) < limit;
   });
+  kernel.walk(
+      [&](tile::EachTileOp tiles) { fits &= getMostOfNumber(tiles) < limit; });
   return IntegerType::get(kernel.getContext(), fits ? 32 : 64);
 }
 
@@ -256,8 +277,12 @@ struct TileToKernelPass : impl::TileToKernelPassBase<TileToKernelPass> {
     // Without it ptxas spills a few registers to have more blocks resident.
     int32_t resident = ofContraction.value_or(
         getResidentBlocks(kernel, target, emitter.getSharedBytes(), blocks));
-    if (isSymbolic)
+    if (isSymbolic) {
       function->setAttr("tile.grid", builder.getDenseI64ArrayAttr(grid));
+      kernel.walk([&](tile::EachTileOp tiles) {
+        function->setAttr("tile.most_blocks", tiles.getBlocksAttr());
+      });
+    }
     return EmittedKernel{function, blocks,
                          threads,  emitter.getSharedBytes(),
                          resident, isProgrammatic(kernel)};

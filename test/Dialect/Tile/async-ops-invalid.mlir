@@ -381,7 +381,7 @@ tile.kernel @tile_arguments(%y: memref<64x64xf32>) axes(%i = 64 step 1 grid) war
 
 // each_tile C2: no cluster.
 tile.kernel @tile_cluster(%y: memref<64x64xf32>) axes(%i = 64 step 32 cluster) warps(4) {
-  // expected-error @below {{is in a kernel with an axis of a cluster or of an extent that the launch gives}}
+  // expected-error @below {{is in a kernel with an axis of a cluster}}
   tile.each_tile blocks 2 (%u) number %n {
   }
 }
@@ -392,6 +392,17 @@ tile.kernel @tile_cluster(%y: memref<64x64xf32>) axes(%i = 64 step 32 cluster) w
 tile.kernel @tile_blocks(%y: memref<64x64xf32>) axes(%i = 64 step 32 grid) warps(4) {
   // expected-error @below {{has 3 blocks for 2 tiles}}
   tile.each_tile blocks 3 (%u) number %n {
+  }
+}
+
+// -----
+
+// each_tile C2: the launch may give a tile for each block.
+module attributes {graph.sizes = {rows = array<i64: 1048583, 0, 64>}} {
+  tile.kernel @most_tiles(%y: memref<1048583x64xf32>) axes(%i = 1048583 step 32 grid) warps(4) {
+    // expected-error @below {{has 3 blocks for 2 tiles}}
+    tile.each_tile blocks 3 (%u) number %n {
+    }
   }
 }
 

@@ -193,6 +193,14 @@ tile.kernel @raster(%x: memref<32xf32>) axes(%i = 32 tile) warps(1) attributes {
 
 // -----
 
+// tile.most_blocks is for functions whose grid a launch gives.
+// expected-error @below {{attribute tile.most_blocks is a positive integer on a function with tile.grid}}
+func.func @most_blocks() attributes {tile.most_blocks = 2 : i64} {
+  return
+}
+
+// -----
+
 // tile.descending is for loops.
 // expected-error @below {{attribute tile.descending is a unit on scf.for}}
 "test.op"() {tile.descending} : () -> ()

@@ -5,8 +5,7 @@
 
 #include "ProductDims.h"
 #include "deplo/Analysis/ContractionLayouts.h"
-#include "deplo/Dialect/SymbolicSizes.h"
-#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/IR/TileGrid.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -208,11 +207,7 @@ void EachTileOp::build(OpBuilder &builder, OperationState &state,
 }
 
 int64_t EachTileOp::getNumTiles() {
-  auto kernel = (*this)->getParentOfType<KernelOp>();
-  int64_t tiles = 1;
-  for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
-    tiles *= kernel.getAxis(i).getBlocks();
-  return tiles;
+  return getMostBlocks((*this)->getParentOfType<KernelOp>());
 }
 
 /// `blocks 132 (%i, %j) number %n { ... }`
@@ -251,15 +246,11 @@ LogicalResult EachTileOp::verify() {
     return emitOpError() << "has " << getBody()->getNumArguments()
                          << " arguments, expected an index for each of " << axes
                          << " axes and one more";
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
-  for (unsigned i = 0; i < axes; ++i)
-    if (sizes.isSymbolic(kernel.getAxis(i).getExtent()) ||
-        kernel.getAxis(i).getKind() == AxisKind::Cluster) // C2
-      return emitOpError("is in a kernel with an axis of a cluster or of an "
-                         "extent that the launch gives");
-  int64_t blocks = getBlocks();
-  if (blocks < 1 || blocks > getNumTiles()) // C2
-    return emitOpError() << "has " << blocks << " blocks for " << getNumTiles()
+  if (kernel.getClusterAxis()) // C2
+    return emitOpError("is in a kernel with an axis of a cluster");
+  int64_t blocks = getBlocks(), tiles = getNumTiles();
+  if (blocks < 1 || blocks > tiles) // C2
+    return emitOpError() << "has " << blocks << " blocks for " << tiles
                          << " tiles";
   WalkResult others = kernel.walk([&](EachTileOp other) {
     return int64_t(other.getBlocks()) == blocks ? WalkResult::advance()

@@ -167,6 +167,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
           "step of each axis on a function");
     return success();
   }
+  if (name == "tile.most_blocks") {
+    auto blocks = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!isa<FunctionOpInterface>(op) || !op->hasAttr("tile.grid") || !blocks ||
+        blocks.getInt() < 1)
+      return op->emitOpError("attribute tile.most_blocks is a positive integer "
+                             "on a function with tile.grid");
+    return success();
+  }
   if (name == "tile.maps") {
     auto maps = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!isa<FunctionOpInterface>(op) || !maps ||

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProductDims.h"
-#include "deplo/Dialect/Tile/IR/Tile.h"
+#include "deplo/Dialect/Tile/IR/TileGrid.h"
 
 #include "deplo/Analysis/ContractionLayouts.h"
 #include "deplo/Analysis/WarpPieces.h"
 #include "deplo/Dialect/ArgumentNames.h"
+#include "deplo/Dialect/SymbolicSizes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -102,6 +103,21 @@ std::optional<unsigned> KernelOp::getClusterAxis() {
 int64_t KernelOp::getClusterBlocks() {
   std::optional<unsigned> axis = getClusterAxis();
   return axis ? getAxis(*axis).getBlocks() : 1;
+}
+
+int64_t getMostBlocks(KernelOp kernel, unsigned axis) {
+  AxisAttr attribute = kernel.getAxis(axis);
+  return llvm::divideCeil(
+      SymbolicSizes::get(kernel).getMax(attribute.getExtent()),
+      attribute.getStep());
+}
+
+int64_t getMostBlocks(KernelOp kernel) {
+  int64_t blocks = 1;
+  for (unsigned axis = 0; axis < kernel.getAxes().size(); ++axis)
+    if (llvm::MulOverflow(blocks, getMostBlocks(kernel, axis), blocks))
+      return INT64_MAX;
+  return blocks;
 }
 
 /// `%i = 32 step 1 grid`

@@ -26,6 +26,8 @@
 //       ...
 //     tile.store %e, %y[%i, %j]
 //
+// A launch whose extents make fewer tiles than that takes a block for each.
+//
 // Legality: tiles are independent of one another. The chunks of all of a
 // block's tiles are numbered one after the other, and what slots and phases are
 // of a chunk's number they are of the variable of the loop, from which alone
@@ -37,6 +39,7 @@
 #include "deplo/Analysis/Occupancy.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/IR/TileCluster.h"
+#include "deplo/Dialect/Tile/IR/TileGrid.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -110,13 +113,8 @@ std::optional<Parts> Parts::get(KernelOp kernel, std::string &reason) {
     return std::nullopt;
   };
   Parts parts;
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
-  for (unsigned i = 0; i < kernel.getAxes().size(); ++i) {
-    if (sizes.isSymbolic(kernel.getAxis(i).getExtent()))
-      return refuse("how many tiles there are is known at launch");
-    if (kernel.getAxis(i).getKind() == AxisKind::Cluster)
-      return refuse("a cluster shares each tile");
-  }
+  if (kernel.getClusterAxis())
+    return refuse("a cluster shares each tile");
   for (Operation &op : *kernel.getBody()) {
     if ((parts.producer = dyn_cast<ProducerOp>(op)))
       break;
@@ -290,7 +288,9 @@ struct PersistBlocksPass
   using PersistBlocksPassBase::PersistBlocksPassBase;
 
   void runOnOperation() override {
-    constexpr int64_t numberLimit = int64_t(1) << 30;
+    // Of tiles and of their chunks, which indices number: the lowering takes
+    // those of 64 bits where there are many.
+    constexpr int64_t numberLimit = int64_t(1) << 62;
     KernelOp kernel = getOperation();
     FailureOr<Choice> choice =
         getChoice(kernel, mode, [](ScheduleAttr schedule) {
@@ -317,21 +317,24 @@ struct PersistBlocksPass
     if (*choice == Choice::Auto)
       if (reason = findCost(kernel); !reason.empty())
         return miss(reason);
-    int64_t tiles = 1;
-    for (unsigned i = 0; i < kernel.getAxes().size(); ++i)
-      tiles *= kernel.getAxis(i).getBlocks();
+    int64_t tiles = getMostBlocks(kernel);
     int64_t atOnce =
         blocks > 0 ? int64_t(blocks) : countBlocksAtOnce(kernel, target);
     if (tiles <= atOnce && (*choice == Choice::Auto || tiles < atOnce))
       return miss("the device has room for all of " + std::to_string(tiles) +
                   " blocks at once");
     int64_t perBlock = llvm::divideCeil(tiles, atOnce);
-    if (perBlock >= numberLimit / parts->span)
+    if (tiles >= numberLimit || perBlock >= numberLimit / parts->span)
       return miss("a block would count too many chunks");
+    bool isSymbolic = llvm::any_of(kernel.getAxes(), [&](Attribute axis) {
+      return SymbolicSizes::get(kernel).isSymbolic(
+          cast<AxisAttr>(axis).getExtent());
+    });
     if (failed(persistBlocks(kernel, atOnce, reason)))
       return miss(reason);
-    remark::passed(kernel.getLoc(), options) << remark::add(
-        "{0} blocks run {1} tiles, up to {2} each", atOnce, tiles, perBlock);
+    remark::passed(kernel.getLoc(), options)
+        << remark::add("{0} blocks run {1}{2} tiles, up to {3} each", atOnce,
+                       isSymbolic ? "at most " : "", tiles, perBlock);
   }
 };
 

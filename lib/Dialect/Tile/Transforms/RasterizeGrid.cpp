@@ -14,10 +14,12 @@
 // column: those that run at once read few rows and few columns from memory, and
 // the others find them in L2.
 //
+// A group has fewer rows where the launch gives fewer.
+//
 // Legality: each block of the grid is still run once; blocks are independent.
 
 #include "PassSupport.h"
-#include "deplo/Dialect/SymbolicSizes.h"
+#include "deplo/Dialect/Tile/IR/TileGrid.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -40,11 +42,9 @@ bool tile::hasPlaneOfBlocks(KernelOp kernel) {
   unsigned count = kernel.getAxes().size();
   if (count < 2)
     return false;
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
   for (unsigned axis : {count - 2, count - 1})
     if (kernel.getAxis(axis).getKind() != AxisKind::Grid ||
-        sizes.isSymbolic(kernel.getAxis(axis).getExtent()) ||
-        kernel.getAxis(axis).getBlocks() < 2)
+        getMostBlocks(kernel, axis) < 2)
       return false;
   return true;
 }
@@ -57,7 +57,7 @@ int64_t tile::chooseRaster(KernelOp kernel, int64_t blocksAtOnce) {
   double blocks =
       std::sqrt(double(blocksAtOnce) * columns.getStep() / rows.getStep());
   int64_t group = std::max<int64_t>(std::lround(blocks), 1);
-  return std::min(group, rows.getBlocks());
+  return std::min(group, getMostBlocks(kernel, count - 2));
 }
 
 namespace {
@@ -85,7 +85,7 @@ struct RasterizeGridPass
     if (!hasDot)
       return miss("blocks share no operand of a contraction");
     if (!hasPlaneOfBlocks(kernel))
-      return miss("blocks have no two axes with several of a known number");
+      return miss("blocks have no two axes with several along each");
     TargetAttr target = TargetAttr::lookup(kernel);
     if (!target)
       return signalPassFailure();
@@ -97,8 +97,7 @@ struct RasterizeGridPass
                            << " rows, expected a positive number";
       return signalPassFailure();
     }
-    int64_t columns = kernel.getAxis(kernel.getAxes().size() - 1).getBlocks();
-    if (rows == 1 || columns * rows <= 1)
+    if (rows == 1)
       return miss("blocks at once are one row");
     kernel->setAttr(rasterName, IntegerAttr::get(
                                     IntegerType::get(&getContext(), 64), rows));

@@ -21,6 +21,7 @@
 #include "deplo/Analysis/WarpPieces.h"
 #include "deplo/Dialect/SymbolicSizes.h"
 #include "deplo/Dialect/Tile/Analysis/Bounds.h"
+#include "deplo/Dialect/Tile/IR/TileGrid.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
@@ -46,18 +47,13 @@ static std::string findProblem(StoreOp store, int64_t alignment) {
            " bytes, tensor maps take those aligned to 16";
   if (kernel.getClusterBlocks() > 1)
     return "blocks of a cluster share the result";
-  SmallVector<int64_t> numbers;
+  SmallVector<int64_t> strides;
   int64_t offset;
-  if (failed(store.getMemRefType().getStridesAndOffset(numbers, offset)))
+  if (failed(store.getMemRefType().getStridesAndOffset(strides, offset)))
     return "stores to a memref without strides";
-  numbers.push_back(offset);
-  llvm::append_range(numbers, store.getMemRefType().getShape());
-  if (store.getBounds())
-    llvm::append_range(numbers, *store.getBounds());
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
-  if (llvm::any_of(numbers,
-                   [&](int64_t number) { return sizes.isSymbolic(number); }))
-    return "sizes of the memref are not known before the launch";
+  // A launch knows sizes and strides, which are those of its tensor maps.
+  if (SymbolicSizes::get(kernel).isSymbolic(offset))
+    return "where the memref starts is not known before the launch";
   if (store.getSteps() &&
       llvm::any_of(*store.getSteps(), [](int64_t step) { return step != 1; }))
     return "stores elements that are not neighbours";
@@ -151,19 +147,6 @@ static int64_t getBytesLeft(KernelOp kernel, TargetAttr target, bool kept) {
          taken;
 }
 
-/// Whether the grid has more blocks than one for each multiprocessor, so that
-/// blocks may stay for several tiles (persist_blocks).
-static bool hasSeveralWaves(KernelOp kernel, TargetAttr target) {
-  SymbolicSizes sizes = SymbolicSizes::get(kernel);
-  int64_t blocks = 1;
-  for (unsigned i = 0; i < kernel.getAxes().size(); ++i) {
-    if (sizes.isSymbolic(kernel.getAxis(i).getExtent()))
-      return false;
-    blocks *= kernel.getAxis(i).getBlocks();
-  }
-  return blocks > target.getMultiprocessors();
-}
-
 namespace {
 
 struct TmaStorePass : tile::impl::TmaStorePassBase<TmaStorePass> {
@@ -196,7 +179,10 @@ struct TmaStorePass : tile::impl::TmaStorePassBase<TmaStorePass> {
             .wasInterrupted();
     if (*choice == Choice::Auto && !isByWgmma)
       return miss("no result of wgmma is stored");
-    if (*choice == Choice::Auto && !hasSeveralWaves(kernel, target))
+    // Blocks may stay for several tiles (persist_blocks) where there are more
+    // than multiprocessors.
+    if (*choice == Choice::Auto &&
+        getMostBlocks(kernel) <= target.getMultiprocessors())
       return miss("each block has one tile, which its threads store as soon");
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {

@@ -263,11 +263,11 @@ def Tile_EachTileOp : Tile_Op<"each_tile", [ParentOneOf<["KernelOp", "ProducerOp
     NoTerminator, RecursiveMemoryEffects]> {
   let summary = "what a block does for each of its tiles in turn";
   let description = [{
-    The kernel is launched with so many blocks. Block `b` runs the region for the
-    tiles whose numbers are `b`, `b` + blocks, and so on, where tiles are numbered
-    as blocks would be of a kernel without. The region's arguments are the corner
-    of the tile along each axis of the kernel, and how many tiles the block has run
-    before.
+    The kernel is launched with so many blocks, or one for each tile if the launch
+    gives extents of fewer. Block `b` runs the region for the tiles whose numbers
+    are `b`, `b` + blocks, and so on, where tiles are numbered as blocks would be of
+    a kernel without. The region's arguments are the corner of the tile along each
+    axis of the kernel, and how many tiles the block has run before.
 
     ```mlir
     tile.each_tile blocks 132 (%i, %j) number %n {
@@ -277,8 +277,8 @@ def Tile_EachTileOp : Tile_Op<"each_tile", [ParentOneOf<["KernelOp", "ProducerOp
 
     Constraints:
     - C1: the region has an index for each axis of the kernel, and one more.
-    - C2: the kernel's axes are of known extents, none of a cluster, and there are
-      blocks, no more than tiles.
+    - C2: no axis of the kernel is of a cluster, and there are blocks, no more than
+      tiles, or than the most that a launch may give.
     - C3: all of a kernel have as many blocks, and nothing uses the kernel's own
       coordinates.
   }];
@@ -291,7 +291,7 @@ def Tile_EachTileOp : Tile_Op<"each_tile", [ParentOneOf<["KernelOp", "ProducerOp
   let extraClassDeclaration = [{
     ::mlir::Block::BlockArgListType getAxisValues() { return getBody()->getArguments().drop_back(); }
     ::mlir::BlockArgument getNumber() { return getBody()->getArguments().back(); }
-    /// Of the grid, without this operation.
+    /// Of the grid, without this operation; the most that a launch may give.
     int64_t getNumTiles();
   }];
 }

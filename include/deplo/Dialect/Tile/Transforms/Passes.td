@@ -1343,12 +1343,12 @@ def TmaStorePass : Pass<"deplo-tma-store", "::deplo::tile::KernelOp"> {
     Warps write what they hold of a result to shared memory, piece by piece, and
     have it copied from there: whole lines, whatever the layout, past what the
     threads do next. Elements beyond the extents are left out by the tensor map. By
-    default this is done where blocks may stay for several tiles (there are more
+    default this is done where blocks may stay for several tiles (there may be more
     than multiprocessors), the pieces lie as `stmatrix` writes them (f16 and bf16)
     and a multiprocessor has room for as many blocks as without. What must
     hold: registers, lanes and warps each move along one dimension of the result by
     a distance of their own; the result's rows are neighbours in memory, their
-    stride a multiple of 16 bytes, and all sizes are known. Before:
+    stride a multiple of 16 bytes, whatever sizes a launch gives. Before:
 
     ```mlir
     tile.store %v, %y[%i, %j] : tensor<128x256xbf16, #fragments>, memref<4096x4096xbf16>
@@ -1415,14 +1415,14 @@ def PersistBlocksPass : Pass<"deplo-persist-blocks", "::deplo::tile::KernelOp"> 
   let summary = "each block computes several tiles, whose copies start before the tile before is done";
   let description = [{
     As many blocks as the device has room for stay, and take the grid's tiles in
-    turn, in the order in which blocks would be numbered. The producer goes on to
-    the next tile while the others are still at the end of the last one: slots and
-    phases of the ring count chunks of all tiles. By default this is done where the
-    grid has more tiles than the device has room for, rings have a power of two of
-    slots, and results are stored by tensor maps. What must hold: the kernel
-    has a producer, and one loop with a ring, whose slots follow from its variable
-    alone; warps exchange nothing else through shared memory; extents are known,
-    and no cluster shares a tile. Before, in a grid of 512 blocks:
+    turn, as blocks would be numbered; a launch that gives fewer has one for each.
+    The producer goes on to the next tile while the others are still at the end of
+    the last one: slots and phases of the ring count chunks of all tiles. By default
+    this is done where there may be more tiles than room for blocks, rings have a
+    power of two of slots, and results are stored by tensor maps. What must hold:
+    the kernel has a producer, and one loop with a ring, whose slots follow from its
+    variable alone; warps exchange nothing else through shared memory; no cluster
+    shares a tile; chunks have numbers. Before, in a grid of 512 blocks:
 
     ```mlir
     tile.producer registers [40, 232] {

@@ -664,8 +664,8 @@ int64_t widenStore(StoreOp store, int64_t alignment);
 /// numbered before those of the next place on the last.
 constexpr llvm::StringLiteral rasterName = "tile.raster";
 
-/// Whether the last two axes are of the grid, with several blocks along each
-/// whose number doesn't depend on the launch.
+/// Whether the last two axes are of the grid, with several blocks along each,
+/// as far as a launch gives extents that make them.
 bool hasPlaneOfBlocks(KernelOp kernel);
 
 /// The rows of blocks that `blocksAtOnce` blocks are numbered down so that they
