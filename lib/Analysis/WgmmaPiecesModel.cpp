@@ -80,8 +80,9 @@ static constexpr double sumsNanoseconds = 170;
 // are made in registers (H200).
 
 /// Cycles of a warp for a number whose pieces it makes in registers, which
-/// other warpgroups' instructions don't hide.
-static constexpr double cyclesOfSplit = 8;
+/// other warpgroups' instructions don't hide, and of one that lies along the
+/// sum in memory.
+static constexpr double cyclesOfSplit = 8, cyclesOfSplitAlong = 11;
 /// What each further block of a multiprocessor takes besides its chunks.
 static constexpr double blockOfSplitNanoseconds = 2300;
 /// What a thread holds of a chunk of the operand whose pieces it makes.
@@ -159,7 +160,10 @@ static double estimateChunk(const MmaChoice &choice,
   if (choice.whole != WholeOperand::None) {
     // The four warps of a group issue side by side.
     double numbers = double(facts.sums) * warpRows * choice.chunk / lanes;
-    split = groups * numbers * cyclesOfSplit / cyclesPerNanosecond;
+    bool isAlong = choice.whole == WholeOperand::Lhs ? facts.isLhsAlongDepth
+                                                     : facts.isRhsAlongDepth;
+    split = groups * numbers * (isAlong ? cyclesOfSplitAlong : cyclesOfSplit) /
+            cyclesPerNanosecond;
     readOfRows =
         double(getBytes(choice, facts, choice.whole)) * instructionRows;
   }
