@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the deplo authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times the compiler on one core, from graph IR to PTX.
+"""Times the compiler on one core, from graph IR to PTX, or to machine code (--cubin).
 
 - cold: the first compilation of a fresh process, the library already loaded;
 - warm: the median of further ones in one process.
@@ -29,20 +29,27 @@ from deplo.compilation import Options, compile_ir, version
 text = sys.stdin.read()
 version()
 begin = time.perf_counter()
-compile_ir(text, Options(level="ptx", target=sys.argv[1], cache=False))
+cubin = sys.argv[2] == "True"
+level = "package" if cubin else "ptx"
+compile_ir(text, Options(level=level, target=sys.argv[1], ptxas=cubin, cache=False))
 print((time.perf_counter() - begin) * 1e3)
 """
 
 
-def cold_ms(text: str, target: str) -> float:
-    command = [sys.executable, "-c", _COLD, target]
+def _options(target: str, cubin: bool) -> Options:
+    level = "package" if cubin else "ptx"
+    return Options(level=level, target=target, ptxas=cubin, cache=False)
+
+
+def cold_ms(text: str, target: str, cubin: bool) -> float:
+    command = [sys.executable, "-c", _COLD, target, str(cubin)]
     process = subprocess.run(command, input=text, check=True, capture_output=True, text=True)
     return float(process.stdout)
 
 
-def warm_ms(text: str, target: str, rounds: int) -> tuple[float, dict[str, float]]:
+def warm_ms(text: str, target: str, rounds: int, cubin: bool) -> tuple[float, dict[str, float]]:
     """The median time of a compilation, and the medians of its stages."""
-    options = Options(level="ptx", target=target, cache=False)
+    options = _options(target, cubin)
     compile_ir(text, options)
     totals, stages = [], {}
     for _ in range(rounds):
@@ -54,7 +61,7 @@ def warm_ms(text: str, target: str, rounds: int) -> tuple[float, dict[str, float
     return statistics.median(totals), {s: statistics.median(ms) for s, ms in stages.items()}
 
 
-def time_case(case: Any, dtype: str, target: str, rounds: int) -> dict[str, Any]:
+def time_case(case: Any, dtype: str, target: str, rounds: int, cubin: bool) -> dict[str, Any]:
 
     from deplo.importer import import_program
     from harness.cases import DTYPES
@@ -65,13 +72,13 @@ def time_case(case: Any, dtype: str, target: str, rounds: int) -> dict[str, Any]
     try:
         text = import_program(case.function(DTYPES[dtype]), inputs).text
         row["import_ms"] = (time.perf_counter() - begin) * 1e3
-        kernels = len(compile_ir(text, Options(level="ptx", target=target)).kernels)
+        kernels = len(compile_ir(text, _options(target, cubin)).kernels)
     except Error as error:
         row["status"] = " ".join(str(error).split())
         return row
     row["kernels"] = kernels
-    row["cold_ms"] = cold_ms(text, target)
-    row["warm_ms"], row["stages_ms"] = warm_ms(text, target, rounds)
+    row["cold_ms"] = cold_ms(text, target, cubin)
+    row["warm_ms"], row["stages_ms"] = warm_ms(text, target, rounds, cubin)
     row["warm_ms_per_kernel"] = row["warm_ms"] / max(kernels, 1)
     return row
 
@@ -93,6 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", default="sm_90a")
     parser.add_argument("--filter", default="", metavar="REGEX")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--cubin", action="store_true", help="up to machine code, by ptxas")
     parser.add_argument(
         "--out", type=Path, help="file; default benchmarks/results, and with --filter nowhere"
     )
@@ -107,7 +115,8 @@ def main(arguments: list[str] | None = None) -> int:
     os.sched_setaffinity(0, {min(allowed)})
     try:
         for case in cases:
-            rows.append(_rounded(time_case(case, options.dtype, options.target, options.rounds)))
+            timing = (options.dtype, options.target, options.rounds, options.cubin)
+            rows.append(_rounded(time_case(case, *timing)))
     finally:
         os.sched_setaffinity(0, allowed)
     timed = [row for row in rows if row["status"] == "ok"]
@@ -131,13 +140,15 @@ def main(arguments: list[str] | None = None) -> int:
         worst = max(timed, key=lambda row: row["warm_ms_per_kernel"])
         median = statistics.median(row["warm_ms_per_kernel"] for row in timed)
         print(
-            f"a kernel up to PTX, warm: median {median:.1f} ms, "
+            f"a kernel up to {'machine code' if options.cubin else 'PTX'}, "
+            f"warm: median {median:.1f} ms, "
             f"worst {worst['warm_ms_per_kernel']:.1f} ms ({worst['case']}), "
             f"on {environment.processor()}"
         )
     path = options.out
     if path is None and not options.filter:
-        path = RESULTS / f"compile-time-{options.suite}-{options.dtype}.json"
+        kind = "cubin" if options.cubin else "compile"
+        path = RESULTS / f"{kind}-time-{options.suite}-{options.dtype}.json"
     if path:
         data = {
             "suite": options.suite,
