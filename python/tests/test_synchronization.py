@@ -104,9 +104,9 @@ def run_kernel(ptx, kernel, arguments, inputs, want):
         arguments=passed,
         budget=1 << 22,
     )
+    # bf16 results are off by half a unit in their last place, sums by less.
     near = 1e-5 if got.dtype == torch.float32 else 2**-8
-    scale = want.abs().max().item() + 1
-    return outcome.findings, torch.allclose(got.float(), want, rtol=near, atol=near * scale)
+    return outcome.findings, torch.allclose(got.float(), want, rtol=near, atol=near)
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, *TENSOR_CORES])

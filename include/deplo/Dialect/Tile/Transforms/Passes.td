@@ -1178,6 +1178,7 @@ def CarrySlotsPass : Pass<"deplo-carry-slots", "::deplo::tile::KernelOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
+
 def PrefetchChunksPass : Pass<"deplo-prefetch-chunks", "::deplo::tile::KernelOp"> {
   let summary = "loads of the next chunk start before a chunk is scanned";
   let description = [{
