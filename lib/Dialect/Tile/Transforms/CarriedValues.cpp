@@ -20,3 +20,14 @@ bool tile::takeCarriedValue(ArrayRef<Operation *> ops, scf::ForOp loop) {
         .wasInterrupted();
   });
 }
+
+Value tile::cloneFromBody(OpBuilder &builder, Value value, scf::ForOp loop,
+                          IRMapping &mapping) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getParentOp() != loop || mapping.contains(value))
+    return mapping.lookupOrDefault(value);
+  for (Value operand : op->getOperands())
+    cloneFromBody(builder, operand, loop, mapping);
+  return builder.clone(*op, mapping)
+      ->getResult(cast<OpResult>(value).getResultNumber());
+}

@@ -23,12 +23,12 @@
 // in each iteration, for %k grows by what divides it. Powers of two are masks
 // and stay.
 
+#include "CarriedValues.h"
 #include "deplo/Dialect/Tile/Transforms/Passes.h"
 #include "deplo/Dialect/Tile/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
@@ -104,42 +104,19 @@ static Rings findRings(scf::ForOp loop) {
   return rings;
 }
 
-/// `value` as it is in the first iteration of `loop`, before which it is made.
-static Value buildFirst(OpBuilder &builder, Value value, scf::ForOp loop) {
-  IRMapping mapping;
-  mapping.map(loop.getInductionVar(), loop.getLowerBound());
-  std::function<Value(Value)> build = [&](Value at) -> Value {
-    if (mapping.contains(at) || loop.isDefinedOutsideOfLoop(at))
-      return mapping.lookupOrDefault(at);
-    Operation *op = at.getDefiningOp();
-    for (Value operand : op->getOperands())
-      mapping.map(operand, build(operand));
-    return builder.clone(*op, mapping)->getResult(0);
-  };
-  return build(value);
-}
-
-/// Erases `value`'s operation, and what that alone needs, if nobody needs it.
-static void eraseUnused(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || !isOpTriviallyDead(op))
-    return;
-  SmallVector<Value> operands(op->getOperands());
-  op->erase();
-  for (Value operand : operands)
-    eraseUnused(operand);
-}
-
 /// Carries slots and rounds of `rings` through `loop`, rounds behind the slots
 /// of the same ring and where there are any.
 static void carry(scf::ForOp loop, const Rings &rings) {
   IRRewriter rewriter(loop);
   Location loc = loop.getLoc();
+  IRMapping ofFirst;
+  ofFirst.map(loop.getInductionVar(), loop.getLowerBound());
   SmallVector<Value> first;
   for (const auto &[key, ring] : rings) {
     auto [counted, slots] = key;
     Value chunk = arith::DivUIOp::create(
-        rewriter, loc, buildFirst(rewriter, counted, loop), loop.getStep());
+        rewriter, loc, cloneFromBody(rewriter, counted, loop, ofFirst),
+        loop.getStep());
     Value count = arith::ConstantIndexOp::create(rewriter, loc, slots);
     first.push_back(arith::RemUIOp::create(rewriter, loc, chunk, count));
     if (!ring.rounds.empty())
@@ -173,11 +150,8 @@ static void carry(scf::ForOp loop, const Rings &rings) {
   const BlockArgument *carried =
       replaced.getRegionIterArgs().take_back(first.size()).begin();
   auto replace = [&](auto ops) {
-    for (auto op : ops) {
-      Value chunk = op.getLhs();
+    for (auto op : ops)
       rewriter.replaceOp(op, *carried);
-      eraseUnused(chunk);
-    }
     ++carried;
   };
   for (const auto &[key, ring] : rings) {
@@ -185,6 +159,10 @@ static void carry(scf::ForOp loop, const Rings &rings) {
     if (!ring.rounds.empty())
       replace(ring.rounds);
   }
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(*replaced.getBody())))
+    if (isOpTriviallyDead(&op))
+      rewriter.eraseOp(&op);
 }
 
 namespace {

@@ -35,6 +35,7 @@
 // filled. Warps share nothing else that a tile could find in use by the one
 // before it.
 
+#include "CarriedValues.h"
 #include "PassSupport.h"
 #include "deplo/Analysis/Occupancy.h"
 #include "deplo/Dialect/SymbolicSizes.h"
@@ -166,21 +167,12 @@ static void shiftPlaces(scf::ForOp loop, Value shift) {
               arith::AddIOp::create(builder, loop.getLoc(),
                                     loop.getInductionVar(), shift)
                   .getResult());
-  std::function<Value(Value)> rebuild = [&](Value value) -> Value {
-    Operation *op = value.getDefiningOp();
-    if (!op || op->getParentOp() != loop || mapping.contains(value))
-      return mapping.lookupOrDefault(value);
-    for (Value operand : op->getOperands())
-      rebuild(operand);
-    return builder.clone(*op, mapping)
-        ->getResult(cast<OpResult>(value).getResultNumber());
-  };
   SmallVector<Operation *> users;
   for (Operation &op : *loop.getBody())
     users.push_back(&op);
   for (Operation *op : users)
     for (OpOperand *place : getPlaces(op))
-      place->set(rebuild(place->get()));
+      place->set(cloneFromBody(builder, place->get(), loop, mapping));
   for (Operation *op : llvm::reverse(users))
     if (isOpTriviallyDead(op))
       op->erase();
@@ -326,9 +318,9 @@ struct PersistBlocksPass
     int64_t perBlock = llvm::divideCeil(tiles, atOnce);
     if (tiles >= numberLimit || perBlock >= numberLimit / parts->span)
       return miss("a block would count too many chunks");
+    SymbolicSizes sizes = SymbolicSizes::get(kernel);
     bool isSymbolic = llvm::any_of(kernel.getAxes(), [&](Attribute axis) {
-      return SymbolicSizes::get(kernel).isSymbolic(
-          cast<AxisAttr>(axis).getExtent());
+      return sizes.isSymbolic(cast<AxisAttr>(axis).getExtent());
     });
     if (failed(persistBlocks(kernel, atOnce, reason)))
       return miss(reason);
